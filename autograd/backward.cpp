@@ -1,12 +1,11 @@
 // Tape::backward: one loop from the loss to the first node.
-#include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/detail/layers.h>
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/per_example.h>
 #include <tapegrad/autograd/detail/profile.h>
-#include <tapegrad/autograd/detail/scales.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
@@ -30,19 +29,13 @@ constexpr uint8_t kWanted = 1;  // its gradient is requested
 constexpr uint8_t kLeads = 2;   // an input of it is wanted, or leads to one that is
 
 void require_per_example(const Tensor& losses, const BackwardOptions& options) {
-  if (losses.dim() != 1) {
-    fail(kBackward, fmt::format("per_example expects one loss per example, [B], got shape {}", str(losses.shape())));
-  }
-  if (options.create_graph || options.sink) {
-    fail(kBackward,
-         fmt::format("per_example cannot be combined with {}", options.create_graph ? "create_graph" : "a sink"));
-  }
+  require(losses.dim() == 1, kBackward, "per_example expects one loss per example, [B], got shape {}", losses.shape());
+  require(!options.create_graph && !options.sink, kBackward, "per_example cannot be combined with {}",
+          options.create_graph ? "create_graph" : "a sink");
   for (const std::vector<Tensor>* wanted : {&options.keep, &options.only}) {
     for (const Tensor& x : *wanted) {
-      if (!x.is_leaf()) {
-        fail(kBackward, fmt::format("per_example expects leaves in keep and only, got a recorded tensor of shape {}",
-                                    str(x.shape())));
-      }
+      require(x.is_leaf(), kBackward, "per_example expects leaves in keep and only, got a recorded tensor of shape {}",
+              x.shape());
     }
   }
 }
@@ -67,8 +60,7 @@ bool examples_are_unclear(const detail::TapeMemory& memory, int64_t last) {
 }  // namespace
 
 void Layers::require_count(const Op& op, const Grads& grads, std::size_t inputs) {
-  if (grads.size() != inputs)
-    op.fail(fmt::format("backward returned {} gradients for {} inputs", grads.size(), inputs));
+  if (grads.size() != inputs) fail(op, "backward returned {} gradients for {} inputs", grads.size(), inputs);
 }
 
 // One run of backward. However it ends, it undoes what it has begun: nodes that ran are gone by then, and the tape is
@@ -372,22 +364,18 @@ Tensor Tape::BackwardRun::constant_value(Tensor grad) const {
 void Tape::BackwardRun::accumulate(const Op& op, int64_t position, Tensor grad) {
   const detail::Node& target = memory_.node(position);
   if (grad.dtype() != (is_half(target.dtype) ? kFloat32 : target.dtype))
-    op.fail(fmt::format("backward returned a {} gradient for a {} input", name(grad.dtype()), name(target.dtype)));
+    fail(op, "backward returned a {} gradient for a {} input", grad.dtype(), target.dtype);
   if (!(grad.shape() == target.shape)) {
-    if (!broadcasts_to(target.shape, grad.shape())) {
-      op.fail(fmt::format("backward returned a gradient of shape {} for an input of shape {}", str(grad.shape()),
-                          str(target.shape)));
-    }
+    require(broadcasts_to(target.shape, grad.shape()), op,
+            "backward returned a gradient of shape {} for an input of shape {}", grad.shape(), target.shape);
     if (examples_ == 0) grad = sum_to(grad, target.shape);
   }
   if (examples_ > 0) grad = detail::in_form(op, grad, target.shape, examples_, target.leaf);
   Tensor& sum = sum_of(position);
-  if (sum.defined() && !(sum.shape() == grad.shape())) {
-    op.fail(
-        fmt::format("cannot compute gradients per example: here or in another operation, the examples of an operand "
-                    "of shape {} are mixed",
-                    str(target.shape)));
-  }
+  require(!sum.defined() || sum.shape() == grad.shape(), op,
+          "cannot compute gradients per example: here or in another operation, the examples of an operand of shape {} "
+          "are mixed",
+          target.shape);
   if (!sum.defined()) {
     sum = grad.is_leaf() ? constant_value(std::move(grad)) : std::move(grad);  // the first one is adopted
   } else if (!create_graph_ && sum.unique() && sum.is_contiguous()) {
@@ -405,12 +393,10 @@ void Tape::BackwardRun::require_tape() const {
 
 void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& options) {
   if (running_) fail(kBackward, "this tape is running backward (expected no second start in an operation's backward)");
-  if (options.create_graph && pauses_ > 0) {
-    fail(kBackward, "create_graph records backward, but recording is paused (end the PauseRecording first)");
-  }
-  if (state_ != State::recording) {
-    fail(kBackward, "backward has already run on this tape, which is now empty (start a new Tape for each step)");
-  }
+  require(!options.create_graph || pauses_ <= 0, kBackward,
+          "create_graph records backward, but recording is paused (end the PauseRecording first)");
+  require(state_ == State::recording, kBackward,
+          "backward has already run on this tape, which is now empty (start a new Tape for each step)");
   if (!on_its_thread())
     fail(kBackward, "expected the thread that began this tape, got another one (a tape belongs to its thread)");
   if (tangents_) fail(kBackward, "expected a tape, got the forward pass of jvp (begin a Tape in the function)");
@@ -418,25 +404,23 @@ void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& opt
   if (*thread_ != this && !(options.create_graph && for_backward() == this))
     fail(kBackward, "an inner tape is still in scope (end its scope first)");
   if (position_of(loss) < 0) fail_unrecorded();
-  if (!is_floating(loss.dtype())) fail(kBackward, fmt::format("the loss is {}, not floating", name(loss.dtype())));
+  if (!is_floating(loss.dtype())) fail(kBackward, "the loss is {}, not floating", loss.dtype());
   if (options.per_example) require_per_example(loss, options);
   if (options.per_example && layered_)
     fail(kBackward, "per_example cannot be combined with a jvp that differentiates the gradients");
   const Tensor& dy = options.grad_output;
   if (!dy.defined() && loss.numel() != 1 && !options.per_example) {
-    fail(kBackward, fmt::format("expected a loss of one element, got shape {} (or give BackwardOptions::grad_output)",
-                                str(loss.shape())));
+    fail(kBackward, "expected a loss of one element, got shape {} (or give BackwardOptions::grad_output)",
+         loss.shape());
   }
   if (dy.defined() && (!(dy.shape() == loss.shape()) || dy.dtype() != loss.dtype())) {
-    fail(kBackward, fmt::format("expected a grad_output of the loss's {} {}, got {} {}", name(loss.dtype()),
-                                str(loss.shape()), name(dy.dtype()), str(dy.shape())));
+    fail(kBackward, "expected a grad_output of the loss's {} {}, got {} {}", loss.dtype(), loss.shape(), dy.dtype(),
+         dy.shape());
   }
   for (const auto& [tensors, what] : {std::pair{&options.keep, "keep"}, {&options.only, "only"}}) {
     for (const Tensor& x : *tensors) {
-      if (position_of(x) < 0) {
-        fail(kBackward, fmt::format("expected tensors of this tape in {}, got one of shape {} that is not on it", what,
-                                    str(x.shape())));
-      }
+      require(position_of(x) >= 0, kBackward,
+              "expected tensors of this tape in {}, got one of shape {} that is not on it", what, x.shape());
     }
   }
 }

@@ -1,6 +1,6 @@
 // Lookup of gradients by leaf, and their sums.
-#include <fmt/format.h>
 #include <tapegrad/autograd/gradients.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 
 #include <algorithm>
@@ -62,16 +62,10 @@ const Tensor& Gradients::of(const Tensor& leaf, std::string_view name) const {
 
 void Gradients::set(const Tensor& leaf, Tensor grad) {
   const TapeIndex place = place_of(leaf);
-  if (place.tape == 0) {
-    fail(kGradients,
-         fmt::format("expected a leaf, got a constant of shape {} (make it a leaf by as_leaf())", str(leaf.shape())));
-  }
-  if (!(grad.shape() == leaf.shape())) {
-    fail(kGradients, fmt::format("expected a gradient of shape {}, got {}", str(leaf.shape()), str(grad.shape())));
-  }
-  if (grad.dtype() != leaf.dtype()) {
-    fail(kGradients, fmt::format("expected a {} gradient, got {}", name(leaf.dtype()), name(grad.dtype())));
-  }
+  require(place.tape != 0, kGradients, "expected a leaf, got a constant of shape {} (make it a leaf by as_leaf())",
+          leaf.shape());
+  require(grad.shape() == leaf.shape(), kGradients, "expected a gradient of shape {}, got {}", leaf.shape(), grad.shape());
+  require(grad.dtype() == leaf.dtype(), kGradients, "expected a {} gradient, got {}", leaf.dtype(), grad.dtype());
   const auto at = first_from(entries_, place);
   if (at != entries_.end() && at->place == place) {
     at->grad = std::move(grad);

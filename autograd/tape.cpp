@@ -1,9 +1,9 @@
 // Which tape records, and how an operation gets onto it. The way back is in backward.cpp.
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/layers.h>
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/profile.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/tape.h>
@@ -103,9 +103,7 @@ PauseRecording::~PauseRecording() {
 int64_t Tape::size() const { return memory_->size(); }
 
 void Tape::require_position(int64_t position) const {
-  if (position < 0 || position >= size()) {
-    fail("tape", fmt::format("expected a position below {}, got {}", size(), position));
-  }
+  require(position >= 0 && position < size(), "tape", "expected a position below {}, got {}", size(), position);
 }
 
 std::string_view Tape::op_name(int64_t position) const {
@@ -167,15 +165,12 @@ int64_t Tape::position_of(const Tensor& x) {
     if (tape->id_ == index.tape) return outer_tensors_ == OuterTensors::leaves ? enter_leaf(x) : -1;
   }
   if (Layers::is_inner(index.tape, thread_)) return -1;
-  if (detail::is_alive(index.tape)) {
-    fail("tape",
-         fmt::format("a tensor of shape {} was recorded on the tape of another thread (detach() it there first)",
-                     str(x.shape())));
-  }
+  require(!detail::is_alive(index.tape), "tape",
+          "a tensor of shape {} was recorded on the tape of another thread (detach() it there first)", x.shape());
   fail("tape",
-       fmt::format("a tensor of shape {} was computed on a tape that has ended, and no gradient can flow to what "
-                   "it was computed from (detach() makes it a constant)",
-                   str(x.shape())));
+       "a tensor of shape {} was computed on a tape that has ended, and no gradient can flow to what it was computed "
+       "from (detach() makes it a constant)",
+       x.shape());
 }
 
 int64_t Tape::enter_leaf(const Tensor& x) {
@@ -288,7 +283,7 @@ Tensor record(const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&&
 
 Tensor Tape::variable(const Tensor& x) {
   if (!current()) kVariable.fail("expected a tape that records, got none");
-  if (!is_floating(x.dtype())) kVariable.fail(fmt::format("expected float32 or float64, got {}", name(x.dtype())));
+  if (!is_floating(x.dtype())) fail(kVariable, "expected float32 or float64, got {}", x.dtype());
   const Tensor y = x.view(x.shape(), x.strides());
   if (Tape* const tape = for_backward()) {
     const int64_t from = tape->position_of(x);

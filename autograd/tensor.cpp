@@ -1,14 +1,13 @@
 // Handles, factories and access to values. Views and copies are operations: ops/shape/view.cpp.
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/dead_tensors.h>
 #include <tapegrad/autograd/detail/pool_fresh.h>
 #include <tapegrad/autograd/internal/events.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <new>
@@ -43,14 +42,12 @@ struct Measured {
   void add(std::initializer_list<Literal> list, int level) {
     const int64_t length = static_cast<int64_t>(list.size());
     if (level == shape.rank()) shape.push_back(length);
-    if (length != shape[level]) {
-      fail("tensor", fmt::format("expected rows of equal length, got {} and {} values", shape[level], length));
-    }
+    require(length == shape[level], "tensor", "expected rows of equal length, got {} and {} values", shape[level],
+            length);
     for (const Literal& entry : list) {
       if (entry.is_number() && depth < 0) depth = level;
-      if (depth >= 0 && entry.is_number() != (level == depth)) {
-        fail("tensor", "expected either lists or numbers on one level, got both");
-      }
+      require(depth < 0 || entry.is_number() == (level == depth), "tensor",
+              "expected either lists or numbers on one level, got both");
       if (entry.is_number()) {
         dtype = std::max(dtype, entry.dtype());
       } else {
@@ -77,7 +74,7 @@ T* write(std::initializer_list<Literal> list, DType dtype, T* out) {
     }
     for (const DType type : {dtype, dtype_of<T>()}) {
       if (holds_without_fraction(type, entry.number())) continue;
-      fail("tensor", fmt::format("expected values that {} can hold, got {}", name(type), str(entry.number())));
+      fail("tensor", "expected values that {} can hold, got {}", type, entry.number());
     }
     *out++ = entry.number().as<T>();
   }
@@ -149,28 +146,27 @@ int64_t Tensor::size(int64_t axis) const { return shape()[normal_axis("size", ax
 Tensor Tensor::detach() const { return tape_index().tape == 0 ? *this : view(shape(), strides()); }
 
 Tensor Tensor::as_leaf() const {
-  if (!is_floating(dtype())) fail("as_leaf", fmt::format("expected float32 or float64, got {}", name(dtype())));
+  if (!is_floating(dtype())) fail("as_leaf", "expected float32 or float64, got {}", dtype());
   const Tensor leaf = view(shape(), strides());
   leaf.set_tape_index({TapeIndex::kLeaf, next_leaf.fetch_add(1, std::memory_order_relaxed)});
   return leaf;
 }
 
 void Tensor::set_frozen(bool frozen) const {
-  if (!is_leaf()) fail("set_frozen", fmt::format("expected a leaf, got a tensor of shape {}", str(shape())));
+  if (!is_leaf()) fail("set_frozen", "expected a leaf, got a tensor of shape {}", shape());
   set_tape_index({frozen ? TapeIndex::kFrozenLeaf : TapeIndex::kLeaf, tape_index().position});
 }
 
 void Tensor::require_writable(std::string_view where, std::string_view name, int32_t tapes) const {
   if (body().recordings.load(std::memory_order_acquire) <= tapes) return;
-  fail(where,
-       fmt::format("{} cannot be changed while a live tape has recorded it (run backward or end the tape first)",
-                   name.empty() ? fmt::format("a parameter of shape {}", str(shape())) : fmt::format("\"{}\"", name)));
+  fail(where, "{} cannot be changed while a live tape has recorded it (run backward or end the tape first)",
+       name.empty() ? fmt::format("a parameter of shape {}", str(shape())) : fmt::format("\"{}\"", name));
 }
 
 void Tensor::fail_recording() const {
   end_recording();
-  fail("tape", fmt::format("expected at most {} live tapes that record one leaf, got more: a leaf of shape {}",
-                           kMostTapes, str(shape())));
+  fail("tape", "expected at most {} live tapes that record one leaf, got more: a leaf of shape {}", kMostTapes,
+       shape());
 }
 
 void Tensor::prepare_write(std::string_view where, std::string_view name, Values values) const {
@@ -189,8 +185,7 @@ void Tensor::prepare_write(std::string_view where, std::string_view name, Values
 namespace {
 
 void require_type(std::string_view where, const Tensor& x, DType wanted) {
-  if (x.dtype() == wanted) return;
-  fail(where, fmt::format("expected a tensor of {}, got {} (convert with to())", name(wanted), name(x.dtype())));
+  require(x.dtype() == wanted, where, "expected a tensor of {}, got {} (convert with to())", wanted, x.dtype());
 }
 
 }  // namespace
@@ -201,7 +196,7 @@ const void* Tensor::typed_data(DType wanted) const {
 }
 
 const void* Tensor::only_element() const {
-  if (numel() != 1) fail("item", fmt::format("expected one element, got shape {} with {}", str(shape()), numel()));
+  if (numel() != 1) fail("item", "expected one element, got shape {} with {}", shape(), numel());
   return raw_data();
 }
 
@@ -223,9 +218,7 @@ void Tensor::copy_to(void* out, DType wanted) const {
 
 Tensor full(const Shape& shape, Scalar value, DType dtype) {
   const Tensor x = Tensor::empty(shape, dtype);
-  if (!holds_without_fraction(dtype, value)) {
-    fail("full", fmt::format("expected a value that {} can hold, got {}", name(dtype), str(value)));
-  }
+  require(holds_without_fraction(dtype, value), "full", "expected a value that {} can hold, got {}", dtype, value);
   with_stored_type(dtype, [&]<class T>(T) {
     if (value == 0 && !std::signbit(value) &&
         pool::is_fresh(x.raw_data(), static_cast<std::size_t>(x.numel() * item_size(dtype)))) {
@@ -308,11 +301,10 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype) {
     fail_range("from {} to {} in steps of {} never ends", start, stop, step);
   }
   if (!is_floating(dtype)) {
-    if (start != std::trunc(start) || step != std::trunc(step)) {
-      fail("arange", fmt::format("expected whole numbers for {0}, got {1} to {2} in steps of {3} (give the type: "
-                                 "arange({1}, {2}, {3}, kFloat32))",
-                                 name(dtype), str(start), str(stop), str(step)));
-    }
+    require(start == std::trunc(start) && step == std::trunc(step), "arange",
+            "expected whole numbers for {0}, got {1} to {2} in steps of {3} (give the type: arange({1}, {2}, {3}, "
+            "kFloat32))",
+            dtype, start, stop, step);
     if (!stop.is_int64()) stop = step > 0 ? std::ceil(stop) : std::floor(stop);
     if (start.is_int64() && step.is_int64()) return whole_range(start, stop, step, dtype);
   }
@@ -327,7 +319,7 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, DType dtype) {
 }
 
 Tensor linspace(double first, double last, int64_t count, DType dtype) {
-  if (!is_floating(dtype)) fail("linspace", fmt::format("expected float32 or float64, got {}", name(dtype)));
+  if (!is_floating(dtype)) fail("linspace", "expected float32 or float64, got {}", dtype);
   const Tensor x = Tensor::empty({count}, dtype);
   with_floating_type(dtype, [&]<class T>(T) {
     T* out = x.mutable_data<T>();
@@ -352,9 +344,7 @@ Tensor eye(int64_t n, DType dtype) {
 
 Tensor from_data(const void* values, int64_t count, const Shape& shape, DType dtype) {
   const Tensor x = Tensor::empty(shape, dtype);
-  if (x.numel() != count) {
-    fail("tensor", fmt::format("expected {} values for shape {}, got {}", x.numel(), str(shape), count));
-  }
+  require(x.numel() == count, "tensor", "expected {} values for shape {}, got {}", x.numel(), shape, count);
   if (count > 0) std::memcpy(x.mutable_raw_data(), values, static_cast<std::size_t>(count * item_size(dtype)));
   return made(x);
 }

@@ -1,5 +1,5 @@
 // The exponential moving average of weights.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/average.h>
@@ -36,10 +36,8 @@ ExponentialAverage::ExponentialAverage(NamedTensors parameters, AverageOptions o
   require_in(kAverage, "decay", options.decay, kBelowOne);
   if (parameters_.empty()) fail(kAverage, "expected at least one parameter, got none");
   for (const NamedTensor& p : parameters_) {
-    if (!p.tensor.defined() || !p.tensor.is_leaf()) {
-      fail(kAverage,
-           fmt::format("expected leaves, got \"{}\", which is not one (use parameters(model), or as_leaf())", p.name));
-    }
+    require(p.tensor.defined() && p.tensor.is_leaf(), kAverage,
+            "expected leaves, got \"{}\", which is not one (use parameters(model), or as_leaf())", p.name);
   }
   averages_ = copies(parameters_);
 }
@@ -76,7 +74,7 @@ void ExponentialAverage::load_state(const NamedTensors& state) {
   }
   const int64_t updates = entries.take("updates", {1}, kInt64).to_vector<int64_t>()[0];
   entries.require_end();
-  if (updates < 0) fail(kAverage, fmt::format("expected 0 or more updates in the state, got {}", updates));
+  if (updates < 0) fail(kAverage, "expected 0 or more updates in the state, got {}", updates);
   averages_ = std::move(averages);
   updates_ = updates;
 }

@@ -1,5 +1,5 @@
 // Clipping of gradients.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/profiler.h>
@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
-#include <vector>
 
 namespace tapegrad::optim {
 
@@ -41,8 +40,8 @@ int64_t count_examples(const Gradients& grads) {
     const int64_t own = entry.grad.dim() == 0 ? -1 : entry.grad.size(0);
     if (examples < 0) examples = own;
     if (own < 0 || own != examples) {
-      fail(kPerExample, fmt::format("expected gradients per example, [{}, ...], got shape {}",
-                                    examples < 0 ? "B" : fmt::format("{}", examples), str(entry.grad.shape())));
+      fail(kPerExample, "expected gradients per example, [{}, ...], got shape {}",
+           examples < 0 ? "B" : fmt::format("{}", examples), entry.grad.shape());
     }
   }
   return std::max<int64_t>(examples, 0);
@@ -57,7 +56,7 @@ double clip_grad_norm(Gradients& grads, double max_norm, const Optimizer& optimi
 }
 
 std::vector<double> clip_per_example(Gradients& grads, double max_norm) {
-  if (!(max_norm > 0)) fail(kPerExample, fmt::format("expected max_norm > 0, got {}", max_norm));
+  if (!(max_norm > 0)) fail(kPerExample, "expected max_norm > 0, got {}", max_norm);
   const ProfileScope scope(kPerExample, ProfilePhase::optimizer);
   const PauseRecording pause;
   const int64_t examples = count_examples(grads);
@@ -69,11 +68,8 @@ std::vector<double> clip_per_example(Gradients& grads, double max_norm) {
   }
   for (std::size_t i = 0; i < norms.size(); ++i) {
     norms[i] = std::sqrt(norms[i]);
-    if (!std::isfinite(norms[i])) {
-      fail(kPerExample,
-           fmt::format("the norm of the gradients of example {} is {} (Tape::trap_nan finds the operation)", i,
-                       norms[i]));
-    }
+    require(std::isfinite(norms[i]), kPerExample,
+            "the norm of the gradients of example {} is {} (Tape::trap_nan finds the operation)", i, norms[i]);
     factors.push_back(std::min(1.0, max_norm / (norms[i] + 1e-6)));
   }
   const Tensor scales = tensor(factors, {1, examples});

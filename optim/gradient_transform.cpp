@@ -1,5 +1,5 @@
 // Transforms of gradients, on whole gradients or on those elements that a process updates.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/profiler.h>
 #include <tapegrad/optim/gradient_transform.h>
@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace tapegrad::optim {
 
@@ -30,15 +29,15 @@ Gradients& without_ignored(Gradients& grads, const Optimizer& optimizer) {
 }  // namespace
 
 void ClipNorm::check() const {
-  if (!(max_norm > 0)) fail("clip_grad_norm", fmt::format("expected max_norm > 0, got {}", max_norm));
+  if (!(max_norm > 0)) fail("clip_grad_norm", "expected max_norm > 0, got {}", max_norm);
 }
 
 void ClipValue::check() const {
-  if (!(limit > 0)) fail("clip_grad_value", fmt::format("expected a limit > 0, got {}", limit));
+  if (!(limit > 0)) fail("clip_grad_value", "expected a limit > 0, got {}", limit);
 }
 
 void GradientNoise::check() const {
-  if (!(std >= 0)) fail("add_noise", fmt::format("expected a standard deviation of at least 0, got {}", std));
+  if (!(std >= 0)) fail("add_noise", "expected a standard deviation of at least 0, got {}", std);
 }
 
 std::string ClipNorm::text() const { return fmt::format("clip_norm {}", max_norm); }
@@ -109,7 +108,7 @@ double StepGradients::clip_norm(double max_norm) {
   const ProfileScope scope("clip_grad_norm", ProfilePhase::optimizer);
   const double before = norm(), factor = max_norm / (before + 1e-6);
   if (!std::isfinite(before))
-    fail("clip_grad_norm", fmt::format("the norm of the gradients is {} (Tape::trap_nan finds the operation)", before));
+    fail("clip_grad_norm", "the norm of the gradients is {} (Tape::trap_nan finds the operation)", before);
   if (clipped_norm_ == 0) clipped_norm_ = before;
   if (factor < 1) rewrite(tapegrad::optim::scale, factor);
   return before;

@@ -1,7 +1,7 @@
 // The base of all optimisers: gradients by parameter, one parallel row over all parameters, state in and out.
-#include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/internal/events.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/ops.h>
@@ -36,9 +36,8 @@ Optimizer::Optimizer(ParameterGroups groups, double lr, double weight_decay, std
     if (group.lr) checked("lr", *group.lr);
     groups_.push_back({group.lr, checked("weight_decay", group.weight_decay.value_or(weight_decay))});
     for (NamedTensor& p : group.parameters) {
-      if (!p.tensor.defined() || !p.tensor.is_leaf() || !p.tensor.is_contiguous()) {
-        fail(kOptimizer, fmt::format("\"{}\" is not a contiguous leaf (take parameters(model), or as_leaf())", p.name));
-      }
+      require(p.tensor.defined() && p.tensor.is_leaf() && p.tensor.is_contiguous(), kOptimizer,
+              "\"{}\" is not a contiguous leaf (take parameters(model), or as_leaf())", p.name);
       Slot slot{.name = std::move(p.name),
                 .parameter = std::move(p.tensor),
                 .group = groups_.size() - 1,
@@ -57,7 +56,7 @@ Optimizer::Optimizer(ParameterGroups groups, double lr, double weight_decay, std
                                         [](const auto& a, const auto& b) { return a.first == b.first; });
   if (twice != slot_of_leaf_.end()) {
     const Slot& slot = slots_[twice->second];
-    fail(kOptimizer, fmt::format("{} is given twice", quoted(slot.name, slot.parameter)));
+    fail(kOptimizer, "{} is given twice", quoted(slot.name, slot.parameter));
   }
   std::vector<std::string_view> names;
   for (const Slot& slot : slots_) {
@@ -65,7 +64,7 @@ Optimizer::Optimizer(ParameterGroups groups, double lr, double weight_decay, std
   }
   std::sort(names.begin(), names.end());
   if (const auto same = std::adjacent_find(names.begin(), names.end()); same != names.end()) {
-    fail(kOptimizer, fmt::format("two parameters are named \"{}\" (state() could not tell them apart)", *same));
+    fail(kOptimizer, "two parameters are named \"{}\" (state() could not tell them apart)", *same);
   }
   active_.reserve(slots_.size());
 }
@@ -108,8 +107,7 @@ void Optimizer::set_group_lr(std::size_t group, double lr) {
 }
 
 void Optimizer::require_group(std::size_t group) const {
-  if (group >= groups_.size())
-    fail(kOptimizer, fmt::format("expected a group below {}, got {}", groups_.size(), group));
+  if (group >= groups_.size()) fail(kOptimizer, "expected a group below {}, got {}", groups_.size(), group);
 }
 
 // A module takes its leaf's name back when it drops the leaf.
@@ -130,9 +128,9 @@ void Optimizer::ignore(const NamedTensors& others) {
   for (const NamedTensor& other : others) {
     const bool leaf = other.tensor.defined() && other.tensor.is_leaf();
     if (!leaf || find(other.tensor.tape_index()))
-      fail(kOptimizer, fmt::format("expected parameters of another model to ignore, got {}, which is {}",
-                                   other.tensor.defined() ? quoted(other.name, other.tensor) : "an empty handle",
-                                   leaf ? "one of this optimiser's" : "not a leaf"));
+      fail(kOptimizer, "expected parameters of another model to ignore, got {}, which is {}",
+           other.tensor.defined() ? quoted(other.name, other.tensor) : "an empty handle",
+           leaf ? "one of this optimiser's" : "not a leaf");
   }
   for (const NamedTensor& other : others) ignored_.push_back(other.tensor.tape_index().position);
   std::sort(ignored_.begin(), ignored_.end());
@@ -150,15 +148,13 @@ const Optimizer::Slot* Optimizer::find(const TapeIndex& leaf) const {
 
 void Optimizer::take_gradient(Slot& slot, const Tensor& grad) const {
   if (!(grad.shape() == slot.parameter.shape()) || grad.dtype() != slot.parameter.dtype()) {
-    fail(kOptimizer,
-         fmt::format("{} is {} {}, its gradient {} {}", quoted(slot.name, slot.parameter), name(slot.parameter.dtype()),
-                     str(slot.parameter.shape()), name(grad.dtype()), str(grad.shape())));
+    fail(kOptimizer, "{} is {} {}, its gradient {} {}", quoted(slot.name, slot.parameter), slot.parameter.dtype(),
+         slot.parameter.shape(), grad.dtype(), grad.shape());
   }
   const Tensor packed = grad.detach().contiguous();
   if (!all_finite(packed))
-    fail(kOptimizer,
-         fmt::format("the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
-                     quoted(slot.name, slot.parameter)));
+    fail(kOptimizer, "the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
+         quoted(slot.name, slot.parameter));
   slot.grad = packed;
 }
 
@@ -325,7 +321,7 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
   }
   wrong.require_none(kOptimizer);
   if (const double value = loss.item(); !std::isfinite(value))
-    fail(kOptimizer, fmt::format("the loss is {}, so nothing was updated (Tape::trap_nan finds the operation)", value));
+    fail(kOptimizer, "the loss is {}, so nothing was updated (Tape::trap_nan finds the operation)", value);
   // State is allocated before backward. Otherwise it would be put into memory of activations that backward has freed,
   // and the activations of the next step would need new memory.
   for (Slot* slot : active_) make_buffers(*slot);
@@ -423,7 +419,7 @@ void Optimizer::load_state(const NamedTensors& state, const ReadElements& read) 
   }
   entries.require_end();
   for (const int64_t count : steps) {
-    if (count < 0) fail(kOptimizer, fmt::format("the state has a negative step count, {}", count));
+    if (count < 0) fail(kOptimizer, "the state has a negative step count, {}", count);
   }
   checked("lr", rates[0]);
   for (const double rate : rates) {

@@ -1,6 +1,5 @@
 // Learning rates as functions of the step.
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/optim/schedule.h>
@@ -16,7 +15,7 @@ namespace {
 // Steps count from 1.
 double checked(const auto& schedule, int64_t step) {
   schedule.check();
-  if (step < 1) fail("schedule", fmt::format("steps count from 1, got {}", step));
+  if (step < 1) fail("schedule", "steps count from 1, got {}", step);
   return static_cast<double>(step);
 }
 
@@ -67,9 +66,8 @@ double WarmupCosine::operator()(int64_t step) const {
   return min_lr + (lr - min_lr) * 0.5 * (1 + fixed::cos(std::numbers::pi * done));
 }
 void WarmupCosine::check() const {
-  if (warmup < 0 || total <= warmup) {
-    fail("schedule", fmt::format("expected 0 <= warmup < total, got warmup {} and total {}", warmup, total));
-  }
+  require(warmup >= 0 && total > warmup, "schedule", "expected 0 <= warmup < total, got warmup {} and total {}", warmup,
+          total);
   rate("lr", lr);
   rate("min_lr", min_lr);
 }
@@ -136,9 +134,8 @@ double WarmupStableDecay::operator()(int64_t step) const {
   return lr + (min_lr - lr) * std::clamp(done, 0.0, 1.0);
 }
 void WarmupStableDecay::check() const {
-  if (warmup < 0 || stable < 0) {
-    fail("schedule", fmt::format("expected warmup and stable of 0 or more, got {} and {}", warmup, stable));
-  }
+  require(warmup >= 0 && stable >= 0, "schedule", "expected warmup and stable of 0 or more, got {} and {}", warmup,
+          stable);
   positive("decay", decay);
   rate("lr", lr);
   rate("min_lr", min_lr);
@@ -203,7 +200,7 @@ Plateau::Plateau(PlateauOptions options) : options_(options), best_(options.maxi
   const double calls = static_cast<double>(std::min(options.patience, options.cooldown));
   for (const double value : {options.lr, options.threshold, options.min_lr, options.eps, calls}) {
     if (value < 0) fail("plateau", "expected options of 0 or more, got a negative one");
-    if (!std::isfinite(value)) fail("plateau", fmt::format("expected finite options, got {}", value));
+    if (!std::isfinite(value)) fail("plateau", "expected finite options, got {}", value);
   }
 }
 
@@ -232,13 +229,10 @@ Tensor Plateau::state() const {
 }
 
 void Plateau::load_state(const Tensor& state) {
-  if (!(state.shape() == Shape{4}) || state.dtype() != kFloat64) {
-    fail("plateau", fmt::format("expected a float64 [4] state, got {} {}", name(state.dtype()), str(state.shape())));
-  }
+  require(state.shape() == Shape{4} && state.dtype() == kFloat64, "plateau", "expected a float64 [4] state, got {} {}",
+          state.dtype(), state.shape());
   const std::vector<double> values = state.to_vector<double>();
-  if (!(values[0] >= 0 && values[2] >= 0 && values[3] >= 0)) {
-    fail("plateau", "expected a state without negative numbers");
-  }
+  require(values[0] >= 0 && values[2] >= 0 && values[3] >= 0, "plateau", "expected a state without negative numbers");
   options_.lr = values[0];
   best_ = values[1];
   waited_ = static_cast<int64_t>(values[2]);

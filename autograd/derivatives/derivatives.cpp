@@ -1,10 +1,10 @@
 // Derivatives as functions, implemented with Tape::backward and forward passes.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/derivatives.h>
 #include <tapegrad/autograd/detail/forward_pass.h>
 #include <tapegrad/autograd/detail/layers.h>
-#include <tapegrad/autograd/detail/scales.h>
+#include <tapegrad/autograd/detail/per_example.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -22,9 +22,7 @@ constexpr std::string_view kNoArguments = "expected at least one tensor to diffe
 
 void require_arguments(std::string_view where, std::span<const Tensor> x) {
   for (const Tensor& one : x) {
-    if (!is_floating(one.dtype())) {
-      fail(where, fmt::format("expected float32 or float64 arguments, got {}", name(one.dtype())));
-    }
+    require(is_floating(one.dtype()), where, "expected float32 or float64 arguments, got {}", one.dtype());
   }
   if (x.empty()) fail(where, kNoArguments);
 }
@@ -37,16 +35,12 @@ std::vector<Tensor> variables(std::string_view where, std::span<const Tensor> x)
 }
 
 void require_like(std::string_view where, std::string_view what, const Tensor& v, const Tensor& of) {
-  if (!(v.shape() == of.shape()) || v.dtype() != of.dtype()) {
-    fail(where, fmt::format("expected v to be {} {}, as {}, got {} {}", name(of.dtype()), str(of.shape()), what,
-                            name(v.dtype()), str(v.shape())));
-  }
+  require(v.shape() == of.shape() && v.dtype() == of.dtype(), where, "expected v to be {} {}, as {}, got {} {}",
+          of.dtype(), of.shape(), what, v.dtype(), v.shape());
 }
 
 void require_like(std::string_view where, std::span<const Tensor> v, std::span<const Tensor> x) {
-  if (v.size() != x.size()) {
-    fail(where, fmt::format("expected one v per argument, got {} for {}", v.size(), x.size()));
-  }
+  require(v.size() == x.size(), where, "expected one v per argument, got {} for {}", v.size(), x.size());
   for (std::size_t i = 0; i < x.size(); ++i) require_like(where, "the argument", v[i], x[i]);
 }
 
@@ -79,9 +73,7 @@ class Evaluation {
   Tensor y;
 
   void require_scalar(std::string_view where) const {
-    if (y.numel() != 1) {
-      fail(where, fmt::format("expected a function whose result has one element, got shape {}", str(y.shape())));
-    }
+    require(y.numel() == 1, where, "expected a function whose result has one element, got shape {}", y.shape());
   }
 
   // d<dz, z>/dx for each x; dz may be empty if z has one element. `again`: another backward follows. Without an
@@ -172,18 +164,17 @@ int64_t count_rows(std::string_view where, std::span<const Tensor> x) {
   if (x.empty()) fail(where, kNoArguments);
   for (const Tensor& one : x) {
     if (one.dim() == 0 || (x[0].dim() > 0 && one.size(0) != x[0].size(0))) {
-      fail(where, fmt::format("expected arguments with equally many rows, [B, ...], got shape {}{}", str(one.shape()),
-                              &one == x.data() ? "" : fmt::format(" after {}", str(x[0].shape()))));
+      fail(where, "expected arguments with equally many rows, [B, ...], got shape {}{}", one.shape(),
+           &one == x.data() ? "" : fmt::format(" after {}", str(x[0].shape())));
     }
   }
   return x[0].size(0);
 }
 
 void require_rows(std::string_view where, const Tensor& y, int64_t rows) {
-  if (y.dim() == 0 || y.size(0) != rows) {
-    fail(where, fmt::format("expected a function with a row per row of its argument, got shape {} for {} row{}",
-                            str(y.shape()), rows, rows == 1 ? "" : "s"));
-  }
+  require(y.dim() != 0 && y.size(0) == rows, where,
+          "expected a function with a row per row of its argument, got shape {} for {} row{}", y.shape(), rows,
+          rows == 1 ? "" : "s");
 }
 
 Shape without_first(Shape shape) {
@@ -344,7 +335,7 @@ void require_separate_rows(TensorFunction f, std::span<const Tensor> x) {
   const std::vector<Tensor> twice = run.gradients(run.y, run.at, scaled, Then::nothing);
   for (std::size_t i = 0; i < once.size(); ++i) {
     const int64_t row = first_not_scaled(once[i], twice[i], scales);
-    if (row >= 0) fail(kSeparateRows, fmt::format("results of other rows depend on row {} of the argument", row));
+    if (row >= 0) fail(kSeparateRows, "results of other rows depend on row {} of the argument", row);
   }
 }
 

@@ -1,9 +1,9 @@
 // The comparison of gradients with finite differences.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/derivatives/detail/jacobian.h>
 #include <tapegrad/autograd/detail/index_text.h>
 #include <tapegrad/autograd/gradcheck.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 
 #include <algorithm>
@@ -83,16 +83,12 @@ class Check {
   }
 
   void accept_inputs() {
-    if (options_.order != 1 && options_.order != 2) {
-      fail(kGradcheck, fmt::format("expected order 1 or 2, got {}", options_.order));
-    }
+    require(options_.order == 1 || options_.order == 2, kGradcheck, "expected order 1 or 2, got {}", options_.order);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (inputs_[i].dtype() == kFloat32) {
-        fail(kGradcheck,
-             fmt::format("expected float64 for input {}, got float32, in which finite differences are mostly rounding "
-                         "(convert it by to(kFloat64))",
-                         i));
-      }
+      require(inputs_[i].dtype() != kFloat32, kGradcheck,
+              "expected float64 for input {}, got float32, in which finite differences are mostly rounding (convert it "
+              "by to(kFloat64))",
+              i);
       if (inputs_[i].dtype() == kFloat64) wanted_.push_back(static_cast<int>(i));
       inputs_[i] = inputs_[i].detach();
       packed_.push_back(inputs_[i].contiguous());
@@ -102,9 +98,7 @@ class Check {
 
   void accept_function() {
     const Tensor y = f_(inputs_);
-    if (y.dtype() != kFloat64) {
-      fail(kGradcheck, fmt::format("expected the function to return float64, got {}", name(y.dtype())));
-    }
+    require(y.dtype() == kFloat64, kGradcheck, "expected the function to return float64, got {}", y.dtype());
     shape_ = y.shape();
     numel_ = y.numel();
     const Values first = y.to_vector<double>();
@@ -355,7 +349,7 @@ GradcheckReport gradcheck(GradcheckFunction f, std::span<const Tensor> inputs, c
 }
 
 void wrong_input_count(std::size_t given) {
-  fail(kGradcheck, fmt::format("expected as many inputs as the function takes, got {}", given));
+  fail(kGradcheck, "expected as many inputs as the function takes, got {}", given);
 }
 
 }  // namespace tapegrad::detail

@@ -1,6 +1,6 @@
 // Gradient hooks: the identity, whose backward calls a function with the gradient.
 // build: -Os
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/on_grad.h>
 
 namespace tapegrad {
@@ -18,10 +18,8 @@ Tensor detail::on_grad(const Tensor& x, GradHook hook) {
     if (pass.is_forward()) return pass.tangents[0];  // hooks are for gradients
     Tensor other = hook(dy);
     if (!other.defined()) return dy;
-    if (!(other.shape() == dy.shape()) || other.dtype() != dy.dtype()) {
-      kOnGrad.fail(fmt::format("expected a gradient {} {} from the hook, got {} {}", name(dy.dtype()), str(dy.shape()),
-                               name(other.dtype()), str(other.shape())));
-    }
+    require(other.shape() == dy.shape() && other.dtype() == dy.dtype(), kOnGrad,
+            "expected a gradient {} {} from the hook, got {} {}", dy.dtype(), dy.shape(), other.dtype(), other.shape());
     return other;
   };
   return record(kOnGrad, y, {x}, std::move(backward), Reads::anything);

@@ -1,7 +1,6 @@
 // The check of gradients per example.
 // build: -Os
 #include <tapegrad/autograd/detail/per_example.h>
-#include <tapegrad/autograd/detail/scales.h>
 #include <tapegrad/autograd/per_example.h>
 
 namespace tapegrad {

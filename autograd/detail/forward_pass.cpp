@@ -1,17 +1,16 @@
 // Tangents: how they are computed, found and dropped.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/detail/dead_tensors.h>
 #include <tapegrad/autograd/detail/forward_pass.h>
 #include <tapegrad/autograd/detail/layers.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace tapegrad::detail {
 namespace {
@@ -78,10 +77,9 @@ Tensor Recorded::by_own_rule() const {
   Tensor& tangent = found[0];
   const bool has_type = !tangent.defined() || tangent.dtype() == y.dtype() || is_half(y.dtype());
   if (found.size() > 1 || !has_type || (tangent.defined() && !(tangent.shape() == y.shape())))
-    op.fail(fmt::format("expected a tangent {} {} from its backward (BackwardPass::tangents), got {}", name(y.dtype()),
-                        str(y.shape()),
-                        found.size() > 1 ? fmt::format("{} gradients", found.size())
-                                         : fmt::format("{} {}", name(tangent.dtype()), str(tangent.shape()))));
+    fail(op, "expected a tangent {} {} from its backward (BackwardPass::tangents), got {}", y.dtype(), y.shape(),
+         found.size() > 1 ? fmt::format("{} gradients", found.size())
+                          : fmt::format("{} {}", name(tangent.dtype()), str(tangent.shape())));
   return std::move(tangent);
 }
 

@@ -1,8 +1,8 @@
 // Looks for values that are not finite, and says where they are.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/ops.h>
 
@@ -44,8 +44,8 @@ void require_finite(const TapeMemory& memory, const Tensor& x, std::string_view 
   const TapeIndex leaf = nearest_leaf(memory, position);
   const std::string near = leaf.tape == 0 ? "" : fmt::format(", near \"{}\"", leaf_name(leaf));
   last_leaf = {};  // this error has its place
-  fail(op, fmt::format("the {} is not finite at position {} of the tape: shape {} {}{}{}", what, position,
-                       str(x.shape()), name(x.dtype()), inputs, near));
+  fail(op, "the {} is not finite at position {} of the tape: shape {} {}{}{}", what, position, x.shape(), x.dtype(),
+       inputs, near);
 }
 
 void require_finite_result(const TapeMemory& memory, const Op& op, const Tensor& y, std::span<const Input> inputs) {

@@ -152,8 +152,7 @@ Tensor Poisson::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const Poisson*>(&q);
   if (!other) return Distribution::divergence(q);
   const Tensor a = wide(rate_), b = wide(other->rate_), none = eq(a, 0);
-  const Tensor kl = relative_entropy(a, b, log(where(none, 1., a)), log(where(none, 1., b)));
-  return kl.to(promoted_type(dtype_, q.dtype()));
+  return relative_entropy(a, b, log(where(none, 1., a)), log(where(none, 1., b))).to(promoted_type(dtype_, q.dtype()));
 }
 
 // --- binomial ---
@@ -217,8 +216,7 @@ Tensor Binomial::divergence(const Distribution& q) const {
   const Tensor one = divergence_of_chances(chances_of(wide(probs_), wide(logits_)),
                                            chances_of(wide(other->probs_), wide(other->logits_)));
   // no trials differ by nothing, also from what is impossible
-  const Tensor kl = where(eq(count_, 0), 0., wide(count_) * one);
-  return kl.to(promoted_type(dtype_, q.dtype()));
+  return where(eq(count_, 0), 0., wide(count_) * one).to(promoted_type(dtype_, q.dtype()));
 }
 
 }  // namespace tapegrad::dist

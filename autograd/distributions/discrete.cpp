@@ -1,9 +1,9 @@
 // Bernoulli and categorical distributions.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/random.h>
 
 #include <limits>
@@ -82,9 +82,8 @@ Tensor classes(std::string_view where, std::string_view what, const Tensor& give
   const Parameter parameter(given);
   Tensor x;
   broadcast_together(where, {{&x, &parameter}});
-  if (x.dim() == 0 || x.size(-1) == 0) {
-    fail(where, fmt::format("expected {} of shape [batch, n] with n > 0, got {}", what, str(x.shape())));
-  }
+  require(x.dim() != 0 && x.size(-1) != 0, where, "expected {} of shape [batch, n] with n > 0, got {}", what,
+          x.shape());
   return x;
 }
 

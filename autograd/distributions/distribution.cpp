@@ -1,9 +1,8 @@
 // What all distributions have.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/tape.h>
 
 #include <algorithm>
@@ -20,8 +19,8 @@ void broadcast_together(std::string_view where,
   for (const auto& [to, p] : parameters) {
     if (!p->tensor().defined()) continue;
     if (!is_floating(p->tensor().dtype()) && p->tensor().dtype() != kInt64) {
-      fail(where, fmt::format("expected float32 or float64, got {} of shape {} (convert with to(kFloat32))",
-                              tapegrad::name(p->tensor().dtype()), str(p->tensor().shape())));
+      fail(where, "expected float32 or float64, got {} of shape {} (convert with to(kFloat32))", p->tensor().dtype(),
+           p->tensor().shape());
     }
     dtype = std::max(dtype, p->tensor().dtype());
     shape = broadcast(where, shape, p->tensor().shape());
@@ -37,8 +36,8 @@ void require(std::string_view where, std::string_view rule, const Tensor& x, con
   const std::vector<bool> fits = holds.to_vector<bool>();
   const auto at = static_cast<int64_t>(std::find(fits.begin(), fits.end(), false) - fits.begin());
   const double wrong = values.contiguous().reshape({-1})[at].item();
-  fail(where, fmt::format("expected {}, got {}{}", rule, wrong,
-                          values.dim() == 0 ? "" : fmt::format(" at element {} of {}", at, str(values.shape()))));
+  fail(where, "expected {}, got {}{}", rule, wrong,
+       values.dim() == 0 ? "" : fmt::format(" at element {} of {}", at, str(values.shape())));
 }
 
 void require_finite(std::string_view where, std::string_view what, const Tensor& x) {
@@ -123,8 +122,7 @@ Tensor Distribution::stddev() const { return sqrt(variance()); }
 
 Tensor Distribution::divergence(const Distribution& q) const {
   if (const std::optional<Tensor> found = divergence_between_families(*this, q)) return *found;
-  tapegrad::fail("kl_divergence",
-                 fmt::format("expected two distributions with a formula, got {} and {}", name_, q.name_));
+  tapegrad::fail("kl_divergence", "expected two distributions with a formula, got {} and {}", name_, q.name_);
 }
 
 Tensor kl_divergence(const Distribution& p, const Distribution& q) { return p.divergence(q); }

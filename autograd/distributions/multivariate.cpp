@@ -1,9 +1,9 @@
 // The multivariate normal distribution.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/random.h>
 
@@ -94,8 +94,7 @@ Tensor MultivariateNormal::divergence(const Distribution& q) const {
   const auto* other = dynamic_cast<const MultivariateNormal*>(&q);
   if (!other) return Distribution::divergence(q);
   if (event_ != other->event_) {
-    tapegrad::fail("kl_divergence",
-                   fmt::format("expected vectors of one length, got {} and {}", str(event_), str(other->event_)));
+    tapegrad::fail("kl_divergence", "expected vectors of one length, got {} and {}", event_, other->event_);
   }
   const Tensor tril = wide(other->tril_), ratio = triangular_solve(tril, wide(tril_), {});
   const Tensor scales = diagonal(ratio, 0, -2, -1), distance = squared_length(tril, wide(loc_) - wide(other->loc_));

@@ -1,14 +1,20 @@
-// The errors of these checks.
+// The errors of these checks, and that for types that an operation does not compute in.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/dtype.h>
+#include <tapegrad/autograd/internal/fail.h>
 
 #include <cmath>
 
 namespace tapegrad {
 
+void detail::refuse_to_compute(DType dtype) {
+  fail("dtype", "cannot compute with {} (convert with to({}){})", dtype, is_integer(dtype) ? "kInt64" : "kFloat32",
+       is_half(dtype) ? "; halves are for the weights of linear and embedding" : "");
+}
+
 void require_floating(std::string_view where, DType dtype) {
-  if (!is_floating(dtype)) fail(where, fmt::format("expected float32 or float64, got {}", name(dtype)));
+  if (!is_floating(dtype)) fail(where, "expected float32 or float64, got {}", dtype);
 }
 
 void fail_floating(std::string_view where, std::initializer_list<const Tensor*> operands) {
@@ -17,27 +23,25 @@ void fail_floating(std::string_view where, std::initializer_list<const Tensor*> 
     if (!x->defined()) continue;
     given += fmt::format("{}{} of shape {}", given.empty() ? "" : " and ", name(x->dtype()), str(x->shape()));
   }
-  fail(where, fmt::format("expected {}float32 or float64, got {} (convert with to(kFloat32))",
-                          operands.size() > 1 ? "operands of one type, " : "", given));
+  fail(where, "expected {}float32 or float64, got {} (convert with to(kFloat32))",
+       operands.size() > 1 ? "operands of one type, " : "", given);
 }
 
 void require_bool(std::string_view where, const Tensor& x, std::string_view what) {
-  if (x.dtype() == kBool) return;
-  fail(where, fmt::format("expected the {} to be bool, got {} of shape {} (compare it first: x != 0)", what,
-                          name(x.dtype()), str(x.shape())));
+  require(x.dtype() == kBool, where, "expected the {} to be bool, got {} of shape {} (compare it first: x != 0)", what,
+          x.dtype(), x.shape());
 }
 
 void require_number(std::string_view where, DType dtype, Scalar value) {
   if (holds(dtype, value)) return;
   const bool is_whole = value.is_beyond_int64() || std::trunc(value) == value;
-  fail(where, fmt::format("expected a whole number{} for {} x, got {} (convert x with to({}))",
-                          is_whole ? " in its range" : "", name(dtype), str(value),
-                          is_whole && dtype != kInt64 ? "kInt64" : "kFloat32"));
+  fail(where, "expected a whole number{} for {} x, got {} (convert x with to({}))", is_whole ? " in its range" : "",
+       dtype, value, is_whole && dtype != kInt64 ? "kInt64" : "kFloat32");
 }
 
 Tensor require_integers(std::string_view where, const Tensor& x, std::string_view what) {
   if (is_integer(x.dtype())) return x.to(kInt64);
-  fail(where, fmt::format("expected int64 {}, got {} (convert with to(kInt64))", what, name(x.dtype())));
+  fail(where, "expected int64 {}, got {} (convert with to(kInt64))", what, x.dtype());
 }
 
 std::string Limits::wording() const {

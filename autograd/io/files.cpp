@@ -1,12 +1,11 @@
 // Reads and replaces files by POSIX calls.
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/descriptor.h>
 
@@ -19,7 +18,7 @@ namespace tapegrad {
 namespace {
 
 [[noreturn]] void fail_system(std::string_view action, const std::string& path, int code) {
-  fail("file", fmt::format("{} {}: {}", action, path, std::strerror(code)));
+  fail("file", "{} {}: {}", action, path, std::strerror(code));
 }
 
 // The folder of a path, with a slash at its end; empty for a plain name.
@@ -48,11 +47,11 @@ const char* name_of(mode_t mode) {
 
 [[noreturn]] void refuse_to_read(const std::string& path, mode_t mode) {
   if (S_ISDIR(mode)) fail_system("cannot read", path, EISDIR);
-  fail("file", fmt::format("cannot read {}: expected a regular file, got {}", path, name_of(mode)));
+  fail("file", "cannot read {}: expected a regular file, got {}", path, name_of(mode));
 }
 
 [[noreturn]] void refuse_length(const std::string& name, uint64_t most) {
-  fail("file", fmt::format("{} has more than {} bytes, the most that is allowed here", name, most));
+  fail("file", "{} has more than {} bytes, the most that is allowed here", name, most);
 }
 
 // Reads up to `count` bytes, fewer at the end or where a pipe has fewer; 0 at the end.
@@ -79,7 +78,7 @@ std::string read_to_end(int file, const std::string& name, uint64_t expected, ui
 }
 
 [[noreturn]] void refuse_to_replace(const std::string& path, std::string_view what, std::string_view hint) {
-  fail("file", fmt::format("cannot write {}: expected a regular file or none there, got {} ({})", path, what, hint));
+  fail("file", "cannot write {}: expected a regular file or none there, got {} ({})", path, what, hint);
 }
 
 // Where the symbolic links at `path` lead, one after the other: the name under which a file is created or replaced.
@@ -203,7 +202,7 @@ std::string read_stream(int descriptor, const std::string& name, uint64_t most) 
   if (S_ISDIR(status.st_mode)) fail_system("cannot read", name, EISDIR);
   const bool null = S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);  // /dev/null, an empty text
   if (S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && !null && ::isatty(descriptor) == 0))
-    fail("file", fmt::format("cannot read {}: expected a file, a pipe or a terminal, got a device", name));
+    fail("file", "cannot read {}: expected a file, a pipe or a terminal, got a device", name);
   const bool file = S_ISREG(status.st_mode);
   return read_to_end(descriptor, name, file ? static_cast<uint64_t>(status.st_size) : 0, file ? UINT64_MAX : most);
 }
@@ -310,7 +309,7 @@ void AtomicFile::reserve(int64_t bytes) {
 
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail_system("cannot write", path_, errno);
-  if (link_at(folder_, name_)) fail("file", fmt::format("cannot write {}: a link has taken its place", path_));
+  if (link_at(folder_, name_)) fail("file", "cannot write {}: a link has taken its place", path_);
   require_file_or_none(folder_, name_, path_);
   if (::renameat(folder_, temporary_.c_str(), folder_, name_.c_str()) != 0) fail_system("cannot replace", path_, errno);
   ::close(std::exchange(descriptor_, -1));

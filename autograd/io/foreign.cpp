@@ -1,6 +1,5 @@
 // Recognises files that are often found where weights, JSON or tables are expected.
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 
 #include <algorithm>
@@ -104,7 +103,7 @@ std::string kind_of_text(std::string_view start) {
 
 void require_plain_text(const std::string& path, std::string_view start) {
   if (const std::string kind = foreign_to_text(start.substr(0, 512)); !kind.empty())
-    fail("file", fmt::format("{}: expected a text, got {}", path, kind));
+    fail("file", "{}: expected a text, got {}", path, kind);
 }
 
 }  // namespace tapegrad

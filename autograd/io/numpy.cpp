@@ -1,6 +1,5 @@
 // Single arrays in NumPy's format.
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/detail/npy.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
@@ -28,13 +27,13 @@ class WholeFile : public numpy::Source {
 
 }  // namespace
 
-void numpy::refuse(const std::string& path, std::string_view why) { fail("numpy", fmt::format("{}: {}", path, why)); }
+void numpy::refuse(const std::string& path, std::string_view why) { fail("numpy", "{}: {}", path, why); }
 
 void numpy::File::read(uint64_t offset, std::span<std::byte> to) const {
   const int64_t count = read_at(descriptor_.get(), offset, to);
-  if (count < 0) refuse(path_, fmt::format("cannot read: {}", std::strerror(errno)));
+  if (count < 0) refuse(path_, "cannot read: {}", std::strerror(errno));
   if (const auto found = static_cast<std::size_t>(count); found < to.size())
-    refuse(path_, fmt::format("ended at byte {} while it was read", offset + found));
+    refuse(path_, "ended at byte {} while it was read", offset + found);
 }
 
 Tensor load_npy(const std::string& path) {

@@ -16,8 +16,8 @@ constexpr std::size_t kMostOfName = 60'000;
 // The name of the array in an entry.
 std::string_view array_name(const std::string& path, const zip::Entry& entry) {
   if (!entry.name.ends_with(kNpy))
-    numpy::refuse(path, fmt::format("expected only arrays (NAME.npy) in the archive, got \"{}\"{}", entry.name,
-                                    entry.name.ends_with(".pkl") ? " (a file of torch.save?)" : ""));
+    numpy::refuse(path, "expected only arrays (NAME.npy) in the archive, got \"{}\"{}", entry.name,
+                  entry.name.ends_with(".pkl") ? " (a file of torch.save?)" : "");
   return std::string_view(entry.name).substr(0, entry.name.size() - kNpy.size());
 }
 
@@ -34,16 +34,17 @@ void check_expanded(const std::string& path, std::span<const zip::Entry> entries
   for (const zip::Entry& entry : entries)
     if (entry.deflated) bytes += entry.size;
   if (bytes > options.max_expanded_bytes)
-    numpy::refuse(path, fmt::format("its compressed arrays expand to {} bytes, at most {} are allowed (raise "
-                                    "LoadNpzOptions::max_expanded_bytes)",
-                                    bytes, options.max_expanded_bytes));
+    numpy::refuse(
+        path,
+        "its compressed arrays expand to {} bytes, at most {} are allowed (raise LoadNpzOptions::max_expanded_bytes)",
+        bytes, options.max_expanded_bytes);
 }
 
 void check_name(const std::string& path, const std::string& name, std::unordered_set<std::string_view>& seen) {
-  if (!seen.insert(name).second) numpy::refuse(path, fmt::format("two tensors are named \"{}\"", name));
+  if (!seen.insert(name).second) numpy::refuse(path, "two tensors are named \"{}\"", name);
   if (name.size() > kMostOfName)
-    numpy::refuse(path, fmt::format("a name has {} bytes, at most {} are allowed", name.size(), kMostOfName));
-  if (name.find('\0') != std::string::npos) numpy::refuse(path, fmt::format("the name \"{}\" has a NUL byte", name));
+    numpy::refuse(path, "a name has {} bytes, at most {} are allowed", name.size(), kMostOfName);
+  if (name.find('\0') != std::string::npos) numpy::refuse(path, "the name \"{}\" has a NUL byte", name);
   try {
     nlohmann::json(name).dump();
   } catch (const nlohmann::json::type_error&) {
@@ -60,7 +61,7 @@ NamedTensors load_npz(const std::string& path, const LoadNpzOptions& options) {
   std::unordered_set<std::string_view> seen;
   for (const zip::Entry& entry : archive.entries()) {
     const std::string_view name = array_name(path, entry);
-    if (!seen.insert(name).second) numpy::refuse(path, fmt::format("two arrays are named \"{}\"", name));
+    if (!seen.insert(name).second) numpy::refuse(path, "two arrays are named \"{}\"", name);
     tensors.push_back({std::string(name), read_entry_array(path, archive, entry)});
   }
   return tensors;
@@ -76,7 +77,7 @@ Tensor load_npz(const std::string& path, std::string_view name, const LoadNpzOpt
     }
     if (known.size() < 200) known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", array_name(path, entry));
   }
-  numpy::refuse(path, fmt::format("expected an array \"{}\", got {}", name, known.empty() ? "none" : known));
+  numpy::refuse(path, "expected an array \"{}\", got {}", name, known.empty() ? "none" : known);
 }
 
 void save_npz(const std::string& path, const NamedTensors& tensors) {

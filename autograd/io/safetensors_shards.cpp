@@ -1,4 +1,5 @@
 // Reads whole models: one safetensors file, the shards that an index names, or whichever of them a folder holds.
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/detail/safetensors_file.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/json.h>
@@ -95,7 +96,7 @@ const Tensor* SafeTensors::find(std::string_view name) const {
 
 const Tensor& SafeTensors::operator[](std::string_view name) const {
   const Tensor* const found = find(name);
-  if (!found) fail("safetensors", fmt::format("no tensor \"{}\" among the {} that were read", name, tensors.size()));
+  if (!found) fail("safetensors", "no tensor \"{}\" among the {} that were read", name, tensors.size());
   return *found;
 }
 

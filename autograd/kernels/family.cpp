@@ -9,11 +9,8 @@
 #include <cstdlib>
 #include <iterator>
 #include <string>
-#include <string_view>
 
-#include <fmt/format.h>
-
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 
 namespace tapegrad {
 namespace {
@@ -109,14 +106,13 @@ Products products() {
     const char* wanted = std::getenv("TAPEGRAD_PRODUCTS");
     if (wanted == nullptr || *wanted == '\0') return Products::automatic;
 #ifndef TAPEGRAD_BLIS
-    if (wanted == name(Products::blis)) {
-      fail("products", "expected TAPEGRAD_PRODUCTS to be auto or own, got \"blis\" (this build has no BLIS)");
-    }
+    require(wanted != name(Products::blis), "products",
+            "expected TAPEGRAD_PRODUCTS to be auto or own, got \"blis\" (this build has no BLIS)");
 #endif
     for (const Products one : {Products::automatic, Products::blis, Products::own}) {
       if (name(one) == wanted) return one;
     }
-    fail("products", fmt::format("expected TAPEGRAD_PRODUCTS to be one of auto, blis, own, got \"{}\"", wanted));
+    fail("products", "expected TAPEGRAD_PRODUCTS to be one of auto, blis, own, got \"{}\"", wanted);
   }();
   return chosen;
 }

@@ -1,17 +1,14 @@
 // The pool: buckets of free blocks, a cache per thread before a shared pool, huge pages for large blocks.
-#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <tapegrad/autograd/detail/pool_fresh.h>
-#include <tapegrad/autograd/detail/thread_cache.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/memory/detail/large_blocks.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/pool_peak.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -136,9 +133,7 @@ class SharedPool {
     Region added = map(whole(bytes));
     if (!added.start) added = map(bytes);
     while (!added.start && unmap_one()) added = map(bytes);
-    if (!added.start) {
-      fail("storage", fmt::format("the system has no memory for {} more bytes ({} are held)", bytes, stats_.reserved));
-    }
+    require(added.start, "storage", "the system has no memory for {} more bytes ({} are held)", bytes, stats_.reserved);
     return end_of_region(added, added.bytes, bytes, true);
   }
 
@@ -274,10 +269,10 @@ constexpr bool kPooled = true;
 
 void* acquire(std::size_t bytes) {
   const int bucket = bucket_of(bytes);
-  if (bucket >= kBuckets) fail("storage", fmt::format("{} bytes are more than a machine has", bytes));
+  if (bucket >= kBuckets) fail("storage", "{} bytes are more than a machine has", bytes);
   if (!kPooled) {
     void* block = std::aligned_alloc(64, bucket_bytes(bucket));
-    if (!block) fail("storage", fmt::format("the system has no memory for {} more bytes", bytes));
+    if (!block) fail("storage", "the system has no memory for {} more bytes", bytes);
     return block;
   }
   if (ThreadCache* cache = thread_cache()) {

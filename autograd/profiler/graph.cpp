@@ -1,13 +1,11 @@
 // Draws a tape: places every node in the frame or box of its module, and then writes frames, boxes and edges.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/graph.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_modules.h>
 
 #include <algorithm>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 namespace tapegrad {
 namespace {
@@ -193,7 +191,7 @@ class Drawing {
 }  // namespace
 
 std::string to_dot(const Tape& tape, const GraphOptions& options) {
-  if (options.depth < 0) fail(kGraph, fmt::format("expected a depth of at least 0, got {}", options.depth));
+  if (options.depth < 0) fail(kGraph, "expected a depth of at least 0, got {}", options.depth);
   if (tape.size() == 0)
     fail(kGraph, "expected a tape with recorded operations, got an empty one (call to_dot before backward)");
   return Drawing(tape, options).text();

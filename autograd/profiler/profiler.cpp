@@ -1,9 +1,8 @@
 // A session of measurement: its beginning and end. What is measured in between is in recorder.cpp.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/profile_log.h>
-#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/internal/events.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/autograd/profiler.h>
 
@@ -14,9 +13,7 @@ namespace tapegrad {
 using detail::ProfileSession;
 
 Profiler::Profiler(const ProfilerOptions& options) : options_(options) {
-  if (options.max_events < 0) {
-    fail("profiler", fmt::format("expected max_events of 0 or more, got {}", options.max_events));
-  }
+  require(options.max_events >= 0, "profiler", "expected max_events of 0 or more, got {}", options.max_events);
   ProfileSession& session = ProfileSession::get();
   {
     const std::lock_guard lock(session.mutex);

@@ -1,6 +1,5 @@
 // NumPy's legacy stream.
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/random.h>
 
@@ -15,7 +14,7 @@ constexpr std::size_t kWordBytes = 4 * (Mt19937::kWords + 1);  // of a state: th
 }  // namespace
 
 int64_t NumpyRandom::randint(int64_t low, int64_t high) {
-  if (low >= high) fail("NumpyRandom.randint", fmt::format("expected low < high, got {} and {}", low, high));
+  if (low >= high) fail("NumpyRandom.randint", "expected low < high, got {} and {}", low, high);
   const uint64_t last = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) - 1;
   if (last == 0) return low;
   uint64_t mask = last;  // the smallest 2^k - 1 that covers it
@@ -30,7 +29,7 @@ int64_t NumpyRandom::randint(int64_t low, int64_t high) {
 }
 
 int64_t NumpyRandom::choice_index(int64_t n) {
-  if (n < 1) fail("NumpyRandom.choice_index", fmt::format("expected a list of at least 1 element, got {}", n));
+  if (n < 1) fail("NumpyRandom.choice_index", "expected a list of at least 1 element, got {}", n);
   return randint(0, n);
 }
 
@@ -76,21 +75,19 @@ std::vector<std::byte> NumpyRandom::state() const {
 void NumpyRandom::set_state(const std::vector<std::byte>& bytes) {
   constexpr std::string_view kWhere = "NumpyRandom.set_state";
   constexpr size_t kWithSecond = kWordBytes + sizeof(double);
-  if (bytes.size() != kWordBytes && bytes.size() != kWithSecond) {
-    fail(kWhere, fmt::format("expected the {} or {} bytes of a state, got {}", kWordBytes, kWithSecond, bytes.size()));
-  }
+  require(bytes.size() == kWordBytes || bytes.size() == kWithSecond, kWhere,
+          "expected the {} or {} bytes of a state, got {}", kWordBytes, kWithSecond, bytes.size());
   Mt19937 mt(0);
   std::memcpy(mt.words, bytes.data(), 4 * Mt19937::kWords);
   int32_t next;
   std::memcpy(&next, bytes.data() + 4 * Mt19937::kWords, sizeof next);
   mt.next = next;
-  if (mt.next < 0 || mt.next > Mt19937::kWords) {
-    fail(kWhere, fmt::format("expected a position from 0 to {}, got {}", Mt19937::kWords, mt.next));
-  }
+  require(mt.next >= 0 && mt.next <= Mt19937::kWords, kWhere, "expected a position from 0 to {}, got {}",
+          Mt19937::kWords, mt.next);
   if (!mt.is_seeded()) fail(kWhere, "expected a seeded state, got all words zero");
   std::optional<double> second;
   if (bytes.size() == kWithSecond) std::memcpy(&second.emplace(), bytes.data() + kWordBytes, sizeof(double));
-  if (second && !std::isfinite(*second)) fail(kWhere, fmt::format("expected a finite normal number, got {}", *second));
+  if (second && !std::isfinite(*second)) fail(kWhere, "expected a finite normal number, got {}", *second);
   words_ = mt;
   second_ = second;
 }

@@ -1,20 +1,18 @@
 // Generators: which words of the stream a call takes. Float64 normal numbers use the C library, as PyTorch does.
 #include <tapegrad/autograd/check.h>
-#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/internal/thread_draws.h>
 #include <tapegrad/autograd/kernels/simd/random_kernels.h>
 #include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/random.h>
 
-#include <fmt/format.h>
 #include <pthread.h>
+#include <tapegrad/autograd/internal/fail.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numbers>
 #include <numeric>
-#include <optional>
 
 namespace tapegrad {
 
@@ -122,17 +120,16 @@ namespace {
 template <class T>
 void check_uniform(double from, double to) {
   const T low = static_cast<T>(from), high = static_cast<T>(to);
-  if (!(low <= high) || !std::isfinite(high - low)) {
-    fail("uniform", fmt::format("expected finite bounds with from <= to, got {} and {}", from, to));
-  }
+  require(low <= high && std::isfinite(high - low), "uniform", "expected finite bounds with from <= to, got {} and {}",
+          from, to);
 }
 
 void check_normal(double std) {
-  if (!(std >= 0)) fail("normal", fmt::format("expected a standard deviation of 0 or more, got {}", std));
+  if (!(std >= 0)) fail("normal", "expected a standard deviation of 0 or more, got {}", std);
 }
 
 void check_exponential(double lambda) {
-  if (!(lambda > 0)) fail("exponential", fmt::format("expected a positive rate, got {}", lambda));
+  if (!(lambda > 0)) fail("exponential", "expected a positive rate, got {}", lambda);
 }
 
 void check_probability(double p) { require_probability("bernoulli", "the probability", p); }
@@ -211,7 +208,7 @@ void Generator::exponential(double* out, int64_t n, double lambda) {
 }
 
 void Generator::randint(int64_t* out, int64_t n, int64_t low, int64_t high) {
-  if (low >= high) fail("randint", fmt::format("expected low < high, got {} and {}", low, high));
+  if (low >= high) fail("randint", "expected low < high, got {} and {}", low, high);
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   const bool wide = range >> 32 != 0;
   const Hold hold(*this);
@@ -227,7 +224,7 @@ void Generator::random63(int64_t* out, int64_t n) {
 }
 
 void Generator::randperm(int64_t* out, int64_t n) {
-  if (n < 0) fail("randperm", fmt::format("expected a length of 0 or more, got {}", n));
+  if (n < 0) fail("randperm", "expected a length of 0 or more, got {}", n);
   const Hold hold(*this);
   std::iota(out, out + n, int64_t{0});
   for (int64_t i = 0; i + 1 < n; ++i) std::swap(out[i], out[i + hold->words() % (n - i)]);
@@ -273,17 +270,14 @@ template <class T>
 void Generator::multinomial_of(int64_t* out, int64_t samples, const T* weights, int64_t n, bool replacement) {
   int64_t positive = 0;
   for (int64_t i = 0; i < n; ++i) {
-    if (!(weights[i] >= 0) || !std::isfinite(weights[i])) {
-      fail("multinomial", fmt::format("expected finite weights of 0 or more, got {} at index {}", weights[i], i));
-    }
+    require(weights[i] >= 0 && std::isfinite(weights[i]), "multinomial",
+            "expected finite weights of 0 or more, got {} at index {}", weights[i], i);
     positive += weights[i] > 0;
   }
-  if (samples < 1) fail("multinomial", fmt::format("expected at least 1 sample, got {}", samples));
+  if (samples < 1) fail("multinomial", "expected at least 1 sample, got {}", samples);
   const int64_t needed = replacement ? 1 : samples;
-  if (positive < needed) {
-    fail("multinomial", fmt::format("expected at least {2} positive weights to sample {3}{4}, got {0} of {1}", positive,
-                                    n, needed, samples, replacement ? "" : " without replacement"));
-  }
+  require(positive >= needed, "multinomial", "expected at least {2} positive weights to sample {3}{4}, got {0} of {1}",
+          positive, n, needed, samples, replacement ? "" : " without replacement");
   std::vector<T> x(static_cast<size_t>(n));
   if (!replacement) {
     exponential(x.data(), n);
@@ -354,22 +348,20 @@ std::vector<std::byte> Generator::state() const {
 
 void Generator::set_state(const std::vector<std::byte>& bytes) {
   constexpr std::string_view kWhere = "Generator.set_state";
-  if (bytes.size() != kStateSize) {
-    fail(kWhere, fmt::format("expected the {} bytes of a generator's state, got {}", kStateSize, bytes.size()));
-  }
+  require(bytes.size() == kStateSize, kWhere, "expected the {} bytes of a generator's state, got {}", kStateSize,
+          bytes.size());
   State s(get<uint64_t>(bytes, kSeedAt));
   const int32_t left = get<int32_t>(bytes, kLeftAt), seeded = get<int32_t>(bytes, kSeededAt);
   const uint64_t next = get<uint64_t>(bytes, kNextAt);
-  if (seeded != 1) fail(kWhere, fmt::format("expected a seeded flag of 1, got {}", seeded));
+  if (seeded != 1) fail(kWhere, "expected a seeded flag of 1, got {}", seeded);
   const bool fresh = left == 1 && next == 0;
   if (!fresh && (next > Mt19937::kWords || left != Mt19937::kWords + 1 - static_cast<int32_t>(next))) {
-    fail(kWhere,
-         fmt::format("expected a position up to 624 with 625 - position left, got {} with {} left", next, left));
+    fail(kWhere, "expected a position up to 624 with 625 - position left, got {} with {} left", next, left);
   }
   s.words.next = fresh ? Mt19937::kWords : static_cast<int>(next);
   for (size_t i = 0; i < Mt19937::kWords; ++i) {
     const uint64_t word = get<uint64_t>(bytes, kWordsAt + 8 * i);
-    if (word >> 32 != 0) fail(kWhere, fmt::format("expected words of 32 bits, got word {} = {}", i, word));
+    if (word >> 32 != 0) fail(kWhere, "expected words of 32 bits, got word {} = {}", i, word);
     s.words.words[i] = static_cast<uint32_t>(word);
   }
   if (!s.words.is_seeded()) fail(kWhere, "expected a seeded state, got all words zero");
@@ -377,15 +369,12 @@ void Generator::set_state(const std::vector<std::byte>& bytes) {
   s.cached_normal = get<double>(bytes, kNormalAt);
   s.has_cached_normal = has_normal == 1;
   if ((has_normal != 0 && has_normal != 1) || !std::isfinite(s.cached_normal)) {
-    fail(kWhere, fmt::format("expected a finite cached normal with flag 0 or 1, got {} with flag {}", s.cached_normal,
-                             has_normal));
+    fail(kWhere, "expected a finite cached normal with flag 0 or 1, got {} with flag {}", s.cached_normal, has_normal);
   }
-  if (get<uint8_t>(bytes, kHasFloatNormalAt) != 0) {
-    fail(kWhere, "expected no cached float normal, which these streams never have");
-  }
+  require(get<uint8_t>(bytes, kHasFloatNormalAt) == 0, kWhere,
+          "expected no cached float normal, which these streams never have");
   const uint8_t stream = get<uint8_t>(bytes, kMaskStreamAt);
-  if (stream > static_cast<uint8_t>(MaskStream::kMcg31m1))
-    fail(kWhere, fmt::format("expected mask stream 0 or 1, got {}", stream));
+  if (stream > static_cast<uint8_t>(MaskStream::kMcg31m1)) fail(kWhere, "expected mask stream 0 or 1, got {}", stream);
   s.mask_stream = static_cast<MaskStream>(stream);
   const Hold hold(*this);
   *hold = s;

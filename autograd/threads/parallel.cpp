@@ -1,12 +1,11 @@
 // The threads of parallel_for: a spin-then-park worker pool with a range of pieces per worker and stealing. TBB
 // supplies the threads; the only file that includes TBB.
-#include <fmt/format.h>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/task_arena.h>
 #include <pthread.h>
-#include <tapegrad/autograd/detail/thread_cache.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/detail/pool_fresh.h>
 #include <tapegrad/autograd/internal/events.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/recording.h>
@@ -203,7 +202,7 @@ int num_threads() { return worker_pool().count(); }
 
 void set_num_threads(int n) {
   constexpr std::string_view kWhere = "set_num_threads";
-  if (n < 1) fail(kWhere, fmt::format("expected at least 1 thread, got {}", n));
+  if (n < 1) fail(kWhere, "expected at least 1 thread, got {}", n);
   if (inside_piece) fail(kWhere, "cannot be called inside a parallel_for (the loop would wait for itself)");
   worker_pool().set_count(n);
 }

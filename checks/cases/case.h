@@ -9,6 +9,7 @@
 #include <tapegrad/checks/cases/call.h>
 #include <tapegrad/checks/cases/rule.h>
 
+#include <concepts>
 #include <functional>
 #include <map>
 #include <span>
@@ -72,6 +73,10 @@ class CaseTable {
 
   // An operation as PyTorch's golden values and random programs call it. `op`: that it records, if it has another name.
   void call(const std::string& name, OpCall f, const std::string& op = {});
+  template <std::invocable<const Inputs&, const json&> F>
+  void call(const std::string& name, F f, const std::string& op = {}) {
+    call(name, OpCall([f](const Inputs& x, const json& args) { return outputs(f(x, args)); }), op);
+  }
   template <class R, class... A>
   void call(const std::string& name, R (*f)(A...), std::string_view attributes = {}, const std::string& op = {}) {
     call(name, call_of(f, attributes), op);

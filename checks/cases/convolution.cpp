@@ -1,6 +1,5 @@
 // Cases of convolutions and their transposes.
 #include <tapegrad/autograd/convolution.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/cases/case.h>
 
 namespace tapegrad::tasks {

@@ -28,9 +28,9 @@ void add_index_calls(CaseTable& t) {
   t.call("nonzero", nonzero);
   t.call("one_hot", one_hot, "classes");
   t.call<Tensor, const Tensor&, const Tensor&, std::optional<int64_t>>("embedding", embedding, "padding");
-  t.call("index", [](const Inputs& x, const json& args) -> Outputs { return {index(x[0], indices(x, args, 0))}; });
-  t.call("index_put", [](const Inputs& x, const json& args) -> Outputs {
-    return {index_put(x[0], indices(x, args, 1), x[1], args["accumulate"].get<bool>())};
+  t.call("index", [](auto& x, auto& args) { return index(x[0], indices(x, args, 0)); });
+  t.call("index_put", [](const Inputs& x, const json& args) {
+    return index_put(x[0], indices(x, args, 1), x[1], args["accumulate"].get<bool>());
   });
   t.call("masked_scatter", masked_scatter, "", "index_copy");
   t.call("scatter_add", scatter_add, "axis");

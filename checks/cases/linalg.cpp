@@ -36,14 +36,13 @@ void add_linalg_calls(CaseTable& t) {
   t.call("svdvals", svdvals);
   t.call("pinv", pinv, "rcond=-1");
   t.call("matrix_power", matrix_power, "n");
-  t.call("triangular_solve", [](const Inputs& x, const json& args) -> Outputs {
-    return {triangular_solve(x[0], x[1],
-                             {.upper = args.value("upper", false),
-                              .left = args.value("left", true),
-                              .unitriangular = args.value("unitriangular", false)})};
+  t.call("triangular_solve", [](auto& x, auto& args) {
+    return triangular_solve(x[0], x[1],
+                            {.upper = args.value("upper", false),
+                             .left = args.value("left", true),
+                             .unitriangular = args.value("unitriangular", false)});
   });
-  t.call("cholesky",
-         [](const Inputs& x, const json& args) -> Outputs { return {cholesky(x[0], args.contains("upper"))}; });
+  t.call("cholesky", [](auto& x, auto& args) { return cholesky(x[0], args.contains("upper")); });
   t.call("slogdet", [](const Inputs& x, const json&) -> Outputs {
     const SignLogDet y = slogdet(x[0]);
     return {y.logabsdet, y.sign};

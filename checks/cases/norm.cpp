@@ -33,12 +33,9 @@ void add_softmax(CaseTable& t) {
 }
 
 void add_norms(CaseTable& t) {
-  t.call("layer_norm", [](const Inputs& x, const json& args) -> Outputs {
-    return {layer_norm(x[0], input(x, 1), input(x, 2), eps_of(args))};
-  });
-  t.call("layer_norm_std",
-         [](const Inputs& x, const json& args) -> Outputs { return {layer_norm_std(x[0], x[1], x[2], eps_of(args))}; });
-  t.call("rms_norm", [](const Inputs& x, const json& args) -> Outputs { return {rms_norm(x[0], x[1], eps_of(args))}; });
+  t.call("layer_norm", [](auto& x, auto& args) { return layer_norm(x[0], input(x, 1), input(x, 2), eps_of(args)); });
+  t.call("layer_norm_std", [](auto& x, auto& args) { return layer_norm_std(x[0], x[1], x[2], eps_of(args)); });
+  t.call("rms_norm", [](auto& x, auto& args) { return rms_norm(x[0], x[1], eps_of(args)); });
   const auto all = [&](const std::string& label, const Tensor& x, const Tensor& weight, const Tensor& bias) {
     t.add("layer_norm", label, {x});
     t.add("layer_norm", label + ", weight", {x, weight});
@@ -133,19 +130,18 @@ void add_channel_norm_rules(CaseTable& t) {
 }
 
 void add_channel_norm_calls(CaseTable& t) {
-  t.call("batch_norm", [](const Inputs& x, const json& args) -> Outputs {
-    return {batch_norm(x[0], x[1].detach(), x[2].detach(), input(x, 3), input(x, 4), args.value("eps", 1e-5))};
+  t.call("batch_norm", [](auto& x, auto& args) {
+    return batch_norm(x[0], x[1].detach(), x[2].detach(), input(x, 3), input(x, 4), args.value("eps", 1e-5));
   });
   t.call("batch_norm_training", [](const Inputs& x, const json& args) -> Outputs {
     const BatchNormed all = batch_norm_training(x[0], input(x, 1), input(x, 2), args.value("eps", 1e-5));
     return {all.y, all.mean, all.var};
   });
-  t.call("group_norm", [](const Inputs& x, const json& args) -> Outputs {
-    return {group_norm(x[0], args.at("groups"), input(x, 1), input(x, 2), args.value("eps", 1e-5))};
+  t.call("group_norm", [](auto& x, auto& args) {
+    return group_norm(x[0], args.at("groups"), input(x, 1), input(x, 2), args.value("eps", 1e-5));
   });
-  t.call("instance_norm", [](const Inputs& x, const json& args) -> Outputs {
-    return {instance_norm(x[0], input(x, 1), input(x, 2), args.value("eps", 1e-5))};
-  });
+  t.call("instance_norm",
+         [](auto& x, auto& args) { return instance_norm(x[0], input(x, 1), input(x, 2), args.value("eps", 1e-5)); });
   const std::vector<Tensor> examples{spread({2, 4, 3}), spread({4}, 0.5, 2), spread({4})};
   t.add_per_example("group_norm", "per example", examples,
                     [](auto x) { return group_norm(x[0], 2, x[1], x[2], 1e-2); });

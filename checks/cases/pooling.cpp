@@ -66,13 +66,13 @@ void add_pool_calls(CaseTable& t) {
   adaptive("adaptive_max_pool1d_with_indices", adaptive_max_pool1d_with_indices);
   adaptive("adaptive_max_pool2d_with_indices", adaptive_max_pool2d_with_indices);
   adaptive("adaptive_max_pool3d_with_indices", adaptive_max_pool3d_with_indices);
-  t.call("interpolate", [](const Inputs& x, const json& args) -> Outputs {
-    return {interpolate(x[0], {.size = per_axis(args, "size"),
-                               .scale_factor = per_axis<double>(args, "scale_factor"),
-                               .mode = mode(args),
-                               .align_corners = args.value("align_corners", false),
-                               .antialias = args.value("antialias", false),
-                               .recompute_scale_factor = args.value("recompute_scale_factor", false)})};
+  t.call("interpolate", [](auto& x, auto& args) {
+    return interpolate(x[0], {.size = per_axis(args, "size"),
+                              .scale_factor = per_axis<double>(args, "scale_factor"),
+                              .mode = mode(args),
+                              .align_corners = args.value("align_corners", false),
+                              .antialias = args.value("antialias", false),
+                              .recompute_scale_factor = args.value("recompute_scale_factor", false)});
   });
 }
 

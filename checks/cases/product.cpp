@@ -60,8 +60,7 @@ void add_matrix_products(CaseTable& t) {
 }
 
 void add_sums_of_products(CaseTable& t) {
-  t.call("einsum",
-         [](const Inputs& x, const json& args) -> Outputs { return {einsum(args["equation"].get<std::string>(), x)}; });
+  t.call("einsum", [](const Inputs& x, const json& args) { return einsum(args["equation"].get<std::string>(), x); });
   t.call("tensordot", [](const Inputs& x, const json& args) -> Outputs {
     if (args.contains("count")) return {tensordot(x[0], x[1], integer(args, "count"))};
     return {tensordot(x[0], x[1], Axes(dims(args, "axes_a")), Axes(dims(args, "axes_b")))};

@@ -202,12 +202,8 @@ void add_sets(CaseTable& t) {
     return {x.size() > 1 ? bincount(x[0], x[1], minimum) : bincount(x[0], minimum)};
   });
   t.call("isin", isin, "invert");
-  t.call("searchsorted", [](const Inputs& x, const json& args) -> Outputs {
-    return {searchsorted(x[0], x[1], args.value("right", false))};
-  });
-  t.call("bucketize", [](const Inputs& x, const json& args) -> Outputs {
-    return {bucketize(x[0], x[1], args.value("right", false))};
-  });
+  t.call("searchsorted", [](auto& x, auto& args) { return searchsorted(x[0], x[1], args.value("right", false)); });
+  t.call("bucketize", [](auto& x, auto& args) { return bucketize(x[0], x[1], args.value("right", false)); });
   t.call("argsort", argsort, "axis=-1 descending");
   t.call("histogram", [](const Inputs& x, const json& args) -> Outputs {
     if (!args.contains("bins")) return results(histogram(x[0], x[1], input(x, 2)));

@@ -119,9 +119,9 @@ void add_repetition(CaseTable& t) {
 }
 
 void add_padding(CaseTable& t) {
-  t.call("pad", [](const Inputs& x, const json& args) -> Outputs {
-    return {pad(x[0], list(args, "widths"), pad_mode(args, "mode"),
-                args.value("value", std::numeric_limits<double>::quiet_NaN()))};
+  t.call("pad", [](auto& x, auto& args) {
+    return pad(x[0], list(args, "widths"), pad_mode(args, "mode"),
+               args.value("value", std::numeric_limits<double>::quiet_NaN()));
   });
   struct Edges {
     const char* label;

@@ -8,10 +8,8 @@ namespace {
 using A = Arguments;
 
 void add_reshapes(CaseTable& t) {
-  t.call("reshape", [](const Inputs& x, const json& args) -> Outputs { return {x[0].reshape(dims(args, "shape"))}; });
-  t.call("flatten", [](const Inputs& x, const json& args) -> Outputs {
-    return {x[0].flatten(integer(args, "first"), integer(args, "last"))};
-  });
+  t.call("reshape", [](auto& x, auto& args) { return x[0].reshape(dims(args, "shape")); });
+  t.call("flatten", [](auto& x, auto& args) { return x[0].flatten(integer(args, "first"), integer(args, "last")); });
   t.call("unflatten", unflatten, "axis sizes", "reshape");
   for (const Shape& shape :
        {Shape{24}, Shape{6, 4}, Shape{2, 12}, Shape{4, 3, 2}, Shape{2, -1}, Shape{1, 2, 3, 4, 1}}) {
@@ -35,8 +33,7 @@ void add_reshapes(CaseTable& t) {
     if (args.contains("axes")) return {x[0].squeeze(Axes(dims(args, "axes")))};
     return {args.contains("axis") ? x[0].squeeze(integer(args, "axis")) : x[0].squeeze()};
   });
-  t.call("unsqueeze",
-         [](const Inputs& x, const json& args) -> Outputs { return {x[0].unsqueeze(integer(args, "axis"))}; });
+  t.call("unsqueeze", [](auto& x, auto& args) { return x[0].unsqueeze(integer(args, "axis")); });
   add_cubes(t, "unsqueeze", "1", [](const Tensor& x) { return x.unsqueeze(1); });
   add_cubes(t, "unsqueeze", "-1", [](const Tensor& x) { return x.unsqueeze(-1); });
   t.add("unsqueeze", "scalar", {spread({})}, {{"axis", 0}});
@@ -45,7 +42,7 @@ void add_reshapes(CaseTable& t) {
   t.add("squeeze", "[0, 1]", {spread({0, 1})}, {{"axis", 1}});
   t.rule("{t0}.squeeze()", "{t0}.squeeze()", any_value, [](const A& a) { return a.t[0].squeeze(); });
 
-  t.call("expand", [](const Inputs& x, const json& args) -> Outputs { return {x[0].expand(dims(args, "shape"))}; });
+  t.call("expand", [](auto& x, auto& args) { return x[0].expand(dims(args, "shape")); });
   const Shape stretches[][2] = {{{3}, {2, 3}},     {{2, 1}, {2, 3}},          {{}, {2, 2}},
                                 {{1, 3}, {-1, 3}}, {{2, 1, 3}, {4, 2, 2, 3}}, {{1}, {0}},
                                 {{0, 1}, {0, 3}}};
@@ -67,15 +64,13 @@ void add_reshapes(CaseTable& t) {
 }
 
 void add_turns(CaseTable& t) {
-  t.call("transpose", [](const Inputs& x, const json& args) -> Outputs {
-    return {x[0].transpose(integer(args, "a"), integer(args, "b"))};
-  });
+  t.call("transpose", [](auto& x, auto& args) { return x[0].transpose(integer(args, "a"), integer(args, "b")); });
   add_cubes(t, "transpose", "0, 1", [](const Tensor& x) { return x.transpose(0, 1); });
   add_cubes(t, "transpose", "-1, 0", [](const Tensor& x) { return x.transpose(-1, 0); });
   add_cubes(t, "transpose", "twice", [](const Tensor& x) { return x.transpose(0, 1).transpose(1, 2); });
   t.add("transpose", "[0, 3]", {spread({0, 3})}, {{"a", 0}, {"b", 1}});
   t.rule("{t0}.t()", "{t0}.transpose(-1, -2)", matrices, [](const A& a) { return a.t[0].t(); });
-  t.call("permute", [](const Inputs& x, const json& args) -> Outputs { return {x[0].permute(dims(args, "axes"))}; });
+  t.call("permute", [](auto& x, auto& args) { return x[0].permute(dims(args, "axes")); });
   add_cubes(t, "permute", "1, 2, 0", [](const Tensor& x) { return x.permute({1, 2, 0}); });
   add_cubes(t, "permute", "-1, 0, 1", [](const Tensor& x) { return x.permute({-1, 0, 1}); });
   t.add("permute", "scalar", {spread({})}, {{"axes", json::array()}});
@@ -140,9 +135,7 @@ void add_slices(CaseTable& t) {
   t.call("narrow", narrow, "axis start length", "slice");
   t.add("narrow", "narrow", {spread({2, 5})}, {{"axis", 1}, {"start", 1}, {"length", 3}});
 
-  t.call("select", [](const Inputs& x, const json& args) -> Outputs {
-    return {x[0].select(integer(args, "axis"), integer(args, "index"))};
-  });
+  t.call("select", [](auto& x, auto& args) { return x[0].select(integer(args, "axis"), integer(args, "index")); });
   add_cubes(t, "select", "[1]", [](const Tensor& x) { return x[1]; });
   add_cubes(t, "select", "[:, -1]", [](const Tensor& x) { return x.select(1, -1); });
   add_cubes(t, "select", "[..., 2]", [](const Tensor& x) { return x.select(2, 2); });
@@ -175,9 +168,9 @@ void add_unslices(CaseTable& t) {
 }
 
 void add_copies(CaseTable& t) {
-  t.call("contiguous", [](const Inputs& x, const json&) -> Outputs { return {x[0].contiguous()}; });
-  t.call("detach", [](const Inputs& x, const json&) -> Outputs { return {x[0].detach()}; });
-  t.call("to", [](const Inputs& x, const json& args) -> Outputs { return {x[0].to(dtype(args))}; });
+  t.call("contiguous", [](auto& x, auto&) { return x[0].contiguous(); });
+  t.call("detach", [](auto& x, auto&) { return x[0].detach(); });
+  t.call("to", [](auto& x, auto& args) { return x[0].to(dtype(args)); });
   t.add("contiguous", "transposed", {spread({2, 3}).t()});
   t.add("contiguous", "strided", {spread({3, 4}).slice(1, 1, kAll, 2)});
   t.add("contiguous", "reversed", {spread({3, 4}).slice(0, kAll, kAll, -1)});
@@ -212,9 +205,9 @@ void add_copies(CaseTable& t) {
 }
 
 void add_joins(CaseTable& t) {
-  t.call("cat", [](const Inputs& x, const json& args) -> Outputs { return {cat(x, integer(args, "axis"))}; });
+  t.call("cat", [](auto& x, auto& args) { return cat(x, integer(args, "axis")); });
   t.call(
-      "stack", [](const Inputs& x, const json& args) -> Outputs { return {stack(x, integer(args, "axis"))}; }, "cat");
+      "stack", [](auto& x, auto& args) { return stack(x, integer(args, "axis")); }, "cat");
   const json columns{{"axis", 1}};
   t.add("cat", "rows", {spread({2, 3}), spread({1, 3}), spread({3, 3})});
   t.add("cat", "columns", {spread({2, 3}), spread({2, 1})}, columns);

@@ -7,6 +7,10 @@
 namespace tapegrad::tasks {
 namespace {
 
+constexpr PublishedBits kPublished[] = {
+#include <tapegrad/checks/self_test/published.inc>
+};
+
 std::string_view published_of(std::string_view name) {
   const std::span<const PublishedBits> all = published_bits();
   const auto found =
@@ -15,6 +19,8 @@ std::string_view published_of(std::string_view name) {
 }
 
 }  // namespace
+
+std::span<const PublishedBits> published_bits() { return kPublished; }
 
 std::vector<SelfTestResult> run_self_test(std::span<const Computation> runs,
                                           const std::function<void(const SelfTestResult&)>& done) {

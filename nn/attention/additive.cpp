@@ -1,6 +1,6 @@
 // Additive attention as a composition of recorded operations.
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/additive.h>
 #include <tapegrad/nn/attention/detail/form.h>
@@ -18,8 +18,8 @@ int64_t positive_size(std::string_view name, int64_t size) {
 }
 
 void require_width(std::string_view name, std::string_view shape, const Tensor& x, int64_t width) {
-  if (x.dim() == 3 && x.size(2) == width) return;
-  fail(kAdditive, fmt::format("expected {} [B, {}, {}], got {}", name, shape, width, str(x.shape())));
+  require(x.dim() == 3 && x.size(2) == width, kAdditive, "expected {} [B, {}, {}], got {}", name, shape, width,
+          x.shape());
 }
 
 Tensor masked(const Tensor& scores, const Tensor& mask) {
@@ -41,24 +41,20 @@ AdditiveAttention::AdditiveAttention(int64_t query_size, int64_t key_size, int64
 AdditiveKeys AdditiveAttention::project(const Tensor& keys, const Tensor& values) const {
   require_width("keys", "S", keys, key.weight.size(1));
   if (values.defined() && (values.dim() != 3 || values.size(0) != keys.size(0) || values.size(1) != keys.size(1))) {
-    fail(kAdditive, fmt::format("expected values [{}, {}, V], as many as keys, got {}", keys.size(0), keys.size(1),
-                                str(values.shape())));
+    fail(kAdditive, "expected values [{}, {}, V], as many as keys, got {}", keys.size(0), keys.size(1), values.shape());
   }
   return {key(keys), values.defined() ? values : keys};
 }
 
 Tensor AdditiveAttention::attend(const Tensor& q, const AdditiveKeys& from, const Tensor& mask, Tensor* weights) const {
   require_width("query", "T", q, query.weight.size(1));
-  if (q.size(0) != from.keys.size(0)) {
-    fail(kAdditive,
-         fmt::format("expected as many queries as keys in the batch, got {} and {}", q.size(0), from.keys.size(0)));
-  }
+  require(q.size(0) == from.keys.size(0), kAdditive, "expected as many queries as keys in the batch, got {} and {}",
+          q.size(0), from.keys.size(0));
   Tensor keys = from.keys, values = from.values, seen_nan;
   if (mask.defined()) seen_nan = detail::without_hidden_nan(keys, values, hidden_by(mask));
   Tensor scores = score(tanh(query(q).unsqueeze(2) + keys.unsqueeze(1))).squeeze(-1);  // [B, T, S]
   if (mask.defined() && !broadcasts_to(mask.shape(), scores.shape())) {
-    fail(kAdditive,
-         fmt::format("expected a mask that broadcasts to {}, got {}", str(scores.shape()), str(mask.shape())));
+    fail(kAdditive, "expected a mask that broadcasts to {}, got {}", scores.shape(), mask.shape());
   }
   if (seen_nan.defined()) scores = scores * seen_nan;
   const Tensor w = softmax(masked(scores, mask));

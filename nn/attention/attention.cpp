@@ -1,8 +1,8 @@
 // Multi-head attention: projections, heads, caches and rotations; the form computes what a query gets from the values.
 // Heads are strided views of the projections, never copies.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/attention.h>
 #include <tapegrad/nn/detail/check.h>
@@ -80,9 +80,7 @@ void SelfAttentionConfig::check(std::string_view where) const {
   require_positive(where, "d_out", d_out);
   require_positive(where, "num_heads", num_heads);
   require_probability(where, "dropout", dropout);
-  if (context_length < 0) {
-    fail(where, fmt::format("expected context_length > 0, or 0 for any length, got {}", context_length));
-  }
+  require(context_length >= 0, where, "expected context_length > 0, or 0 for any length, got {}", context_length);
   require_divisible(where, "d_out", d_out, "num_heads", num_heads);
   kv_width(where, d_out, num_heads, num_kv_heads);
   position_options.check();
@@ -173,47 +171,39 @@ std::string MultiHeadAttention::describe() const {
 // --- checks ---
 
 void MultiHeadAttention::check_input(const Tensor& x, const AttentionPass& pass) const {
-  if (x.dim() != 3 || x.size(2) != config.d_in) {
-    fail(names.where, fmt::format("expected x [B, T, {}], got {}", config.d_in, str(x.shape())));
-  }
-  if (!pass.each.empty() && std::ssize(pass.each) != x.size(0)) {
-    fail(names.where, fmt::format("expected one pass for each of the {} rows, got {}", x.size(0), pass.each.size()));
-  }
+  require(x.dim() == 3 && x.size(2) == config.d_in, names.where, "expected x [B, T, {}], got {}", config.d_in,
+          x.shape());
+  require(pass.each.empty() || std::ssize(pass.each) == x.size(0), names.where,
+          "expected one pass for each of the {} rows, got {}", x.size(0), pass.each.size());
   const int64_t length = x.size(1) + (pass.cache ? pass.cache->length() : 0);
-  if (config.context_length > 0 && length > config.context_length) {
-    fail(names.where,
-         fmt::format("a sequence of length {} is longer than context_length {}", length, config.context_length));
-  }
+  require(config.context_length <= 0 || length <= config.context_length, names.where,
+          "a sequence of length {} is longer than context_length {}", length, config.context_length);
 }
 
 void MultiHeadAttention::check_inputs(const Tensor& query, const Tensor& key, const Tensor& value) const {
   const AttentionTraits traits = config.attention.traits();
-  if (traits.nested) {
-    fail(names.where,
-         fmt::format("expected one tensor as query, key and value of {} attention, got several", traits.name));
-  }
+  require(!traits.nested, names.where, "expected one tensor as query, key and value of {} attention, got several",
+          traits.name);
   const int64_t width = config.d_in;
   const bool three_axes = query.dim() == 3 && key.dim() == 3 && value.dim() == 3;
   if (three_axes && query.size(2) == width && key.size(2) == width && value.size(2) == width &&
       query.size(0) == key.size(0) && key.size(0) == value.size(0) && key.size(1) == value.size(1)) {
     return;
   }
-  fail(names.where,
-       fmt::format("expected query [B, T, {0}], key [B, S, {0}] and value [B, S, {0}], got {1}, {2} and {3}", width,
-                   str(query.shape()), str(key.shape()), str(value.shape())));
+  fail(names.where, "expected query [B, T, {0}], key [B, S, {0}] and value [B, S, {0}], got {1}, {2} and {3}", width,
+       query.shape(), key.shape(), value.shape());
 }
 
 void MultiHeadAttention::require_supported(const AttentionPass& pass) const {
   const bool adds = positions.defined() || (pass.positions && pass.positions->bias.defined());
   if (!adds && !pass.cache) return;
   const AttentionTraits traits = config.attention.traits();
-  if (adds && !traits.scores) {
-    fail(names.where, fmt::format("expected positions that add nothing to the scores (rope, or added to the input) "
-                                  "with {} attention, got some that do",
-                                  traits.name));
-  }
+  require(!adds || traits.scores, names.where,
+          "expected positions that add nothing to the scores (rope, or added to the input) with {} attention, got some "
+          "that do",
+          traits.name);
   if (pass.cache && !form->no_cache().empty()) {
-    fail(names.where, fmt::format("{} attention takes no cache: {}", traits.name, form->no_cache()));
+    fail(names.where, "{} attention takes no cache: {}", traits.name, form->no_cache());
   }
 }
 

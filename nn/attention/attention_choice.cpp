@@ -1,8 +1,7 @@
 // The forms of attention that a model can choose.
 // build: alone
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/nn/attention_choice.h>
 #include <tapegrad/nn/position_kind.h>
 
@@ -44,7 +43,7 @@ AttentionChoice attention_named(std::string_view name) {
   for (const AttentionChoice& form : attention_forms()) {
     if (form.name() == name) return form;
   }
-  fail(kAttentionChoice, fmt::format("expected one of {}, got \"{}\"", fmt::join(attention_names(), ", "), name));
+  fail(kAttentionChoice, "expected one of {}, got \"{}\"", fmt::join(attention_names(), ", "), name);
 }
 
 AttentionChoice::AttentionChoice() : AttentionChoice(default_form<FullAttention>()) {}
@@ -57,16 +56,11 @@ void AttentionChoice::check() const {
 void AttentionChoice::check(Positions positions, bool causal, bool grouped) const {
   check();
   const AttentionTraits t = traits();
-  if (causal && !t.not_causal.empty())
-    fail(kAttentionChoice, fmt::format("{} attention cannot be causal: {}", t.name, t.not_causal));
-  if (grouped && !t.grouped) {
-    fail(kAttentionChoice, fmt::format("expected as many key heads as query heads for {} attention", t.name));
-  }
-  if (!t.scores && kind_of(positions).adds_to_scores()) {
-    fail(kAttentionChoice,
-         fmt::format("{} positions add to the score of every pair, which only full attention has, got {}",
-                     nn::name(positions), t.name));
-  }
+  if (causal && !t.not_causal.empty()) fail(kAttentionChoice, "{} attention cannot be causal: {}", t.name, t.not_causal);
+  require(!grouped || t.grouped, kAttentionChoice, "expected as many key heads as query heads for {} attention", t.name);
+  require(t.scores || !kind_of(positions).adds_to_scores(), kAttentionChoice,
+          "{} positions add to the score of every pair, which only full attention has, got {}", nn::name(positions),
+          t.name);
 }
 
 }  // namespace tapegrad::nn

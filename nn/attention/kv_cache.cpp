@@ -1,5 +1,5 @@
 // Keys and values of the tokens that a model has read.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/kv_cache.h>
@@ -62,23 +62,21 @@ void require_like(std::string_view what, const Tensor& held, const Tensor& fresh
   const auto text = [](const Tensor& x) {
     return x.defined() ? fmt::format("{} heads of {}", x.size(1), x.size(3)) : std::string("none");
   };
-  fail(kKVCache, fmt::format("expected {} as in the cache ({}), got {} (is the cache of another model?)", what,
-                             text(held), text(fresh)));
+  fail(kKVCache, "expected {} as in the cache ({}), got {} (is the cache of another model?)", what, text(held),
+       text(fresh));
 }
 
 // An Error unless keys and values, which may be left out, have their four axes and are of the same tokens.
 void require_pair(const KeysAndValues& fresh) {
   const auto& [keys, values] = fresh;
   if (!keys.defined() || keys.dim() != kAxes) {
-    fail(kKVCache,
-         fmt::format("expected keys [B, heads, T, head_dim], got {}", keys.defined() ? str(keys.shape()) : "none"));
+    fail(kKVCache, "expected keys [B, heads, T, head_dim], got {}", keys.defined() ? str(keys.shape()) : "none");
   }
   if (!values.defined()) return;
   if (values.dim() != kAxes || values.size(0) != keys.size(0) || values.size(1) != keys.size(1) ||
       values.size(kTokens) != keys.size(kTokens) || values.dtype() != keys.dtype()) {
-    fail(kKVCache, fmt::format("expected values {} [{}, {}, {}, head_dim] for keys {}, got {} {}", name(keys.dtype()),
-                               keys.size(0), keys.size(1), keys.size(kTokens), str(keys.shape()), name(values.dtype()),
-                               str(values.shape())));
+    fail(kKVCache, "expected values {} [{}, {}, {}, head_dim] for keys {}, got {} {}", keys.dtype(), keys.size(0),
+         keys.size(1), keys.size(kTokens), keys.shape(), values.dtype(), values.shape());
   }
 }
 
@@ -88,13 +86,9 @@ int64_t KVCache::batch() const { return layers_.empty() ? 0 : layers_.front().al
 
 KeysAndValues KVCache::append(std::size_t layer, const KeysAndValues& fresh) {
   if (layer < layers_.size()) return append_to(layers_[layer], fresh);
-  if (length_ > 0) {
-    fail(kKVCache, fmt::format("expected a layer below {}, as in the cache, got {} (is the cache of another model?)",
-                               layers_.size(), layer));
-  }
-  if (layer > layers_.size()) {
-    fail(kKVCache, fmt::format("expected layer {} next in the first pass, got {}", layers_.size(), layer));
-  }
+  require(length_ <= 0, kKVCache, "expected a layer below {}, as in the cache, got {} (is the cache of another model?)",
+          layers_.size(), layer);
+  require(layer <= layers_.size(), kKVCache, "expected layer {} next in the first pass, got {}", layers_.size(), layer);
   Held held;
   const KeysAndValues all = append_to(held, fresh);
   layers_.push_back(std::move(held));  // not before it holds keys
@@ -110,8 +104,8 @@ KeysAndValues KVCache::append_to(Held& held, const KeysAndValues& fresh) const {
   const Tensor& other = layers_.empty() ? history_.all.keys : layers_.front().all.keys;
   const Tensor& first = keys.defined() ? keys : other;
   if (first.defined() && (first.size(0) != fresh.keys.size(0) || first.dtype() != fresh.keys.dtype())) {
-    fail(kKVCache, fmt::format("expected {} sequences of {} as in the cache, got {} of {}", first.size(0),
-                               name(first.dtype()), fresh.keys.size(0), name(fresh.keys.dtype())));
+    fail(kKVCache, "expected {} sequences of {} as in the cache, got {} of {}", first.size(0), first.dtype(),
+         fresh.keys.size(0), fresh.keys.dtype());
   }
   if (length_ > 0 || keys.defined()) {
     require_like("keys", keys, fresh.keys);
@@ -127,10 +121,8 @@ void KVCache::advance(int64_t tokens) {
   int64_t written = std::numeric_limits<int64_t>::max();
   for (const Held& layer : layers_) written = std::min(written, layer.written);
   if (history_.all.keys.defined()) written = std::min(written, history_.written);
-  if (tokens < 0 || tokens > written - length_) {
-    fail(kKVCache, fmt::format("expected 0 to {} tokens, those that all layers have appended, got {}",
-                               written - length_, tokens));
-  }
+  require(tokens >= 0 && tokens <= written - length_, kKVCache,
+          "expected 0 to {} tokens, those that all layers have appended, got {}", written - length_, tokens);
   length_ += tokens;
 }
 
@@ -148,9 +140,8 @@ void KVCache::reorder(const Tensor& rows) {
 }
 
 void KVCache::truncate(int64_t length) {
-  if (length < 0 || length > length_) {
-    fail(kKVCache, fmt::format("expected a length from 0 to {}, the tokens in the cache, got {}", length_, length));
-  }
+  require(length >= 0 && length <= length_, kKVCache, "expected a length from 0 to {}, the tokens in the cache, got {}",
+          length_, length);
   length_ = length;
   for (Held& layer : layers_) layer.written = length;
   history_.written = length;

@@ -1,6 +1,6 @@
 // Linformer: keys and values are projected along the length.
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/attention/detail/form.h>
 #include <tapegrad/nn/detail/check.h>
@@ -22,8 +22,8 @@ Tensor project(const Tensor& p, const Tensor& x, std::string_view what) {
   const bool fits = (p.dim() == 2 || (p.dim() == 3 && x.dim() >= 3 && p.size(0) == x.size(-3))) &&
                     p.size(-1) >= x.size(-2) && p.dtype() == x.dtype();
   if (!fits) {
-    fail(kLinformer, fmt::format("expected {} [K, S] or [heads, K, S] in {} with S of at least {}, got {} {} for {}",
-                                 what, name(x.dtype()), x.size(-2), name(p.dtype()), str(p.shape()), str(x.shape())));
+    fail(kLinformer, "expected {} [K, S] or [heads, K, S] in {} with S of at least {}, got {} {} for {}", what, x.dtype(),
+         x.size(-2), p.dtype(), p.shape(), x.shape());
   }
   const Tensor used = narrow(p, -1, 0, x.size(-2));
   return einsum(p.dim() == 2 ? "ks,...sd->...kd" : "hks,...hsd->...hkd", {used, x});
@@ -71,11 +71,9 @@ class Linformer final : public CopiedForm<Linformer> {
 Tensor linformer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& e,
                            const Tensor& f, const LinformerOptions& options) {
   require_floating(kLinformer, {&query, &key, &value});
-  if (options.causal) fail(kLinformer, fmt::format("Linformer cannot be causal: {}", kMixes));
-  if (key.dim() < 2 || value.dim() < 2) {
-    fail(kLinformer,
-         fmt::format("expected key and value [..., S, D], got {} and {}", str(key.shape()), str(value.shape())));
-  }
+  if (options.causal) fail(kLinformer, "Linformer cannot be causal: {}", kMixes);
+  require(key.dim() >= 2 && value.dim() >= 2, kLinformer, "expected key and value [..., S, D], got {} and {}", key.shape(),
+          value.shape());
   Tensor k = key, v = value;
   if (const Tensor mask = detail::mask_of_keys(kLinformer, options.mask); mask.defined()) {
     const Tensor hidden = logical_not(mask).t();  // [..., S, 1]
@@ -104,7 +102,7 @@ void LinformerAttention::list(Fields& f) {
 }
 
 void LinformerAttention::check() const {
-  if (length < 0) fail("attention_choice", fmt::format("expected length > 0, or 0 for the model's, got {}", length));
+  if (length < 0) fail("attention_choice", "expected length > 0, or 0 for the model's, got {}", length);
 }
 
 std::unique_ptr<AttentionForm> LinformerAttention::make(const AttentionSizes& sizes) const {

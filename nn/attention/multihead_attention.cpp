@@ -1,12 +1,11 @@
 // PyTorch's nn.MultiheadAttention.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/attention/detail/form.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/multihead_attention.h>
 
-#include <array>
 #include <tuple>
 #include <vector>
 
@@ -28,10 +27,9 @@ int64_t checked_width(int64_t embed_dim, int64_t heads) {
 Tensor mask_of_scores(std::string_view name, const Tensor& mask, const Shape& expected, const Shape& as, int64_t more) {
   if (!mask.defined()) return {};
   const bool typed = mask.dtype() == kBool || is_floating(mask.dtype());
-  if (!typed || mask.shape() != expected) {
-    fail(kMultiheadAttention, fmt::format("expected {}, bool (true: hidden) or floating, of shape {}, got {} {}", name,
-                                          str(expected), tapegrad::name(mask.dtype()), str(mask.shape())));
-  }
+  require(typed && mask.shape() == expected, kMultiheadAttention,
+          "expected {}, bool (true: hidden) or floating, of shape {}, got {} {}", name, expected, mask.dtype(),
+          mask.shape());
   const Tensor y = more ? pad(mask.reshape(as), {0, more}) : mask.reshape(as);
   return mask.dtype() == kBool ? !y : y;
 }

@@ -1,6 +1,6 @@
 // Performer: softmax attention estimated with positive orthogonal random features.
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/long_attention.h>
@@ -55,18 +55,14 @@ class Performer final : public CopiedForm<Performer> {
 void require_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& features, bool causal) {
   require_floating(kPerformer, {&q, &k, &v, &features});
   const bool fit = q.dim() >= 2 && k.dim() >= 2 && v.dim() >= 2 && q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2);
-  if (!fit) {
-    fail(kPerformer, fmt::format("expected query [..., T, D], key [..., S, D] and value [..., S, E], got {}, {} and {}",
-                                 str(q.shape()), str(k.shape()), str(v.shape())));
-  }
+  require(fit, kPerformer, "expected query [..., T, D], key [..., S, D] and value [..., S, E], got {}, {} and {}",
+          q.shape(), k.shape(), v.shape());
   if (features.dim() != 2 || features.size(0) == 0 || features.size(1) != q.size(-1)) {
-    fail(kPerformer, fmt::format("expected features [M, {}], got {}", q.size(-1), str(features.shape())));
+    fail(kPerformer, "expected features [M, {}], got {}", q.size(-1), features.shape());
   }
-  if (causal && q.size(-2) > k.size(-2)) {
-    fail(kPerformer,
-         fmt::format("causal attention expected at least as many keys as queries, got {} queries and {} keys",
-                     q.size(-2), k.size(-2)));
-  }
+  require(!causal || q.size(-2) <= k.size(-2), kPerformer,
+          "causal attention expected at least as many keys as queries, got {} queries and {} keys", q.size(-2),
+          k.size(-2));
 }
 
 // exp(x - the largest of each row), x [..., T, M].
@@ -122,7 +118,7 @@ Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor&
   const Tensor mask = detail::mask_of_keys(kPerformer, options.mask);
   const int64_t width = value.size(-1);
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(-1)))));
-  if (!(scale >= 0)) fail(kPerformer, fmt::format("expected a scale of at least 0, got {}", scale));
+  if (!(scale >= 0)) fail(kPerformer, "expected a scale of at least 0, got {}", scale);
   const double root = std::sqrt(scale);
 
   // The exponents, and weighted values with the weights as one more column. NaN in a hidden key would spread: 0 NaN is
@@ -184,8 +180,7 @@ SelfAttentionConfig config_of(const PerformerConfig& c) {
 }  // namespace
 
 void PerformerConfig::check() const {
-  if (num_features < 0)
-    fail(kPerformerModule, fmt::format("expected num_features > 0, or 0 for D log D, got {}", num_features));
+  if (num_features < 0) fail(kPerformerModule, "expected num_features > 0, or 0 for D log D, got {}", num_features);
   config_of(*this).check(kPerformerModule);
 }
 

@@ -1,6 +1,6 @@
 // Reformer: tokens are hashed by random rotations, sorted, and attend within chunks.
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/attention/detail/form.h>
@@ -81,8 +81,8 @@ class Reformer final : public CopiedForm<Reformer> {
 Tensor lsh_buckets(const Tensor& x, int64_t count, int64_t rounds, Generator* generator) {
   require_floating(kBuckets, x.dtype());
   require_positive(kBuckets, "rounds", rounds);
-  if (x.dim() < 2) fail(kBuckets, fmt::format("expected x [..., T, D], got {}", str(x.shape())));
-  if (!is_power_of_two(count)) fail(kBuckets, fmt::format("expected a power of two as count, got {}", count));
+  if (x.dim() < 2) fail(kBuckets, "expected x [..., T, D], got {}", x.shape());
+  if (!is_power_of_two(count)) fail(kBuckets, "expected a power of two as count, got {}", count);
   const PauseRecording pause;
   const Tensor values = x.detach();
   const int bits = std::countr_zero(static_cast<uint64_t>(count));
@@ -129,10 +129,8 @@ void ReformerAttention::list(Fields& f) {
 }
 
 void ReformerAttention::check() const {
-  if (buckets == 0 || is_power_of_two(buckets)) return;
-  fail("attention_choice",
-       fmt::format("expected reformer_buckets to be a power of two, or 0 for one that fits the length, got {}",
-                   buckets));
+  require(buckets == 0 || is_power_of_two(buckets), "attention_choice",
+          "expected reformer_buckets to be a power of two, or 0 for one that fits the length, got {}", buckets);
 }
 
 std::unique_ptr<AttentionForm> ReformerAttention::make(const AttentionSizes& sizes) const {
@@ -157,11 +155,8 @@ SelfAttentionConfig config_of(const ReformerConfig& c) {
 void ReformerConfig::check() const {
   require_positive(kReformerModule, "chunk_length", chunk_length);
   require_positive(kReformerModule, "rounds", rounds);
-  if (num_buckets != 0 && !is_power_of_two(num_buckets)) {
-    fail(kReformerModule,
-         fmt::format("expected num_buckets to be a power of two, or 0 for one that fits the length, got {}",
-                     num_buckets));
-  }
+  require(num_buckets == 0 || is_power_of_two(num_buckets), kReformerModule,
+          "expected num_buckets to be a power of two, or 0 for one that fits the length, got {}", num_buckets);
   config_of(*this).check(kReformerModule);
 }
 

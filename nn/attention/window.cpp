@@ -15,8 +15,7 @@ Tensor window_weights(const AttentionInputs& in, const Tensor& mask) {
   const PauseRecording pause;
   const int64_t heads = in.queries.size(1);
   const Tensor keys = detail::shared_heads(in.from.keys, heads), values = detail::shared_heads(in.from.values, heads);
-  const Tensor all = detail::restrict_mask(in.pass.mask, mask);
-  return attention_with_weights(in.queries, keys, values, {.mask = all}).second;
+  return attention_with_weights(in.queries, keys, values, {.mask = detail::restrict_mask(in.pass.mask, mask)}).second;
 }
 
 class Window final : public CopiedForm<Window> {

@@ -1,6 +1,6 @@
 // The sections of a certificate, one after another.
 // build: -Os
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/op_path.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/certify.h>
@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <set>
 #include <string>
-#include <vector>
 
 namespace tapegrad::nn::detail {
 namespace {
@@ -51,8 +50,7 @@ class PathsReached {
 Certificate certify(const CertifiedModel& single, const CertifiedModel& wide, const std::vector<Tensor>& batch,
                     const CertifyOptions& options) {
   if (options.points < 1 || options.directions < 1)
-    fail("certify",
-         fmt::format("expected points and directions of 1 or more, got {} and {}", options.points, options.directions));
+    fail("certify", "expected points and directions of 1 or more, got {} and {}", options.points, options.directions);
   require_whole_visit(single.model);
   const RestoredDraws restored;
   const PathsReached paths;

@@ -1,13 +1,12 @@
 // Greedy decoding and sampling, step by step for all rows.
 // build: -O3
-#include <fmt/format.h>
 #include <tapegrad/autograd/inference.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/decoder.h>
-#include <tapegrad/nn/decoding/detail/beams.h>
 #include <tapegrad/nn/decoding/detail/decoding.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/transformer.h>
@@ -23,20 +22,16 @@ constexpr std::string_view kGenerate = "generate";
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
 void check(const Tensor& prompt, const GenerateOptions& o) {
-  if (prompt.dim() != 2 || prompt.dtype() != kInt64 || prompt.size(1) == 0) {
-    fail(kGenerate, fmt::format("expected a prompt int64 [B, T] with at least one token, got {} {}",
-                                name(prompt.dtype()), str(prompt.shape())));
-  }
+  require(prompt.dim() == 2 && prompt.dtype() == kInt64 && prompt.size(1) != 0, kGenerate,
+          "expected a prompt int64 [B, T] with at least one token, got {} {}", prompt.dtype(), prompt.shape());
   require_in(kGenerate, "max_new_tokens", o.max_new_tokens, kNotNegative);
   require_in(kGenerate, "temperature", o.temperature, kNotNegative);
   require_in(kGenerate, "top_k", o.top_k, kNotNegative);
   require_in(kGenerate, "top_p", o.top_p, {.least = 0, .most = 1, .open_below = true});
   require_in(kGenerate, "beams", o.beams, kPositive);
   require_in(kGenerate, "length_penalty", o.length_penalty, kNotNegative);
-  if (o.beams > 1 && o.temperature > 0) {
-    fail(kGenerate,
-         fmt::format("expected temperature 0 for beam search, got {} beams at temperature {}", o.beams, o.temperature));
-  }
+  require(o.beams <= 1 || !(o.temperature > 0), kGenerate,
+          "expected temperature 0 for beam search, got {} beams at temperature {}", o.beams, o.temperature);
 }
 
 // -inf for all but the fewest tokens of a row whose probabilities sum to p.
@@ -192,8 +187,7 @@ Tensor next_logits(const Decoder& model, std::span<Sequence* const> of) {
 Generated generate_each(const Decoder& model, std::span<const std::vector<int64_t>> prompts,
                         const GenerateOptions& options, uint64_t seed) {
   const InferenceMode inference;
-  if (options.beams != 1)
-    fail(kGenerate, fmt::format("several sequences at once take one beam, got {}", options.beams));
+  if (options.beams != 1) fail(kGenerate, "several sequences at once take one beam, got {}", options.beams);
   std::vector<Sequence> all;
   all.reserve(prompts.size());
   for (const std::vector<int64_t>& prompt : prompts) {
@@ -232,10 +226,8 @@ Generated generate_each(const Decoder& model, std::span<const std::vector<int64_
 
 Tensor greedy_decode(const Transformer& model, const Tensor& src, const Tensor& src_mask, int64_t length,
                      int64_t start) {
-  if (length > model.config.longest_input()) {
-    fail("greedy_decode", fmt::format("a sequence of length {} is longer than max_position_embeddings {}", length,
-                                      model.config.longest_input()));
-  }
+  require(length <= model.config.longest_input(), "greedy_decode",
+          "a sequence of length {} is longer than max_position_embeddings {}", length, model.config.longest_input());
   TransformerNext next(model, src, src_mask);
   const Tensor prompt = full({src.size(0), 1}, static_cast<double>(start), kInt64);
   return generate(next, prompt, {.max_new_tokens = length}).tokens;

@@ -1,6 +1,5 @@
 // Checks of a model's configuration and of its input.
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/detail/check.h>
@@ -9,9 +8,8 @@ namespace tapegrad::nn {
 
 void require_divisible(std::string_view where, std::string_view name, int64_t size, std::string_view heads_name,
                        int64_t heads) {
-  if (size % heads == 0) return;
-  fail(where,
-       fmt::format("{} {} is not divisible by {} {} (each head takes an equal share)", name, size, heads_name, heads));
+  require(size % heads == 0, where, "{} {} is not divisible by {} {} (each head takes an equal share)", name, size,
+          heads_name, heads);
 }
 
 void fail_near(const Parameter& own, std::string_view where, std::string_view message) {
@@ -22,16 +20,14 @@ void fail_near(const Parameter& own, std::string_view where, std::string_view me
 
 int64_t kv_width(std::string_view where, int64_t width, int64_t heads, int64_t kv_heads) {
   if (kv_heads == 0) return width;
-  if (kv_heads < 0 || heads % kv_heads != 0) {
-    fail(where, fmt::format("expected a number of key and value heads that divides the {} query heads, got {}", heads,
-                            kv_heads));
-  }
+  require(kv_heads >= 0 && heads % kv_heads == 0, where,
+          "expected a number of key and value heads that divides the {} query heads, got {}", heads, kv_heads);
   return width / heads * kv_heads;
 }
 
 void fail_ids(std::string_view where, std::string_view shape, const Tensor& ids) {
-  fail(where, fmt::format("expected ids int64 {}, got {} {}{}", shape, name(ids.dtype()), str(ids.shape()),
-                          ids.dtype() == kInt64 ? "" : " (convert with to(kInt64))"));
+  fail(where, "expected ids int64 {}, got {} {}{}", shape, ids.dtype(), ids.shape(),
+       ids.dtype() == kInt64 ? "" : " (convert with to(kInt64))");
 }
 
 }  // namespace tapegrad::nn

@@ -1,6 +1,6 @@
 // The table of activation functions, and PReLU's weight.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/activation.h>
 #include <tapegrad/nn/detail/check.h>
@@ -47,7 +47,7 @@ std::string_view name(Activation activation) { return entry_of(activation).name;
 Activation activation_named(std::string_view name) {
   const auto* const found = std::find(kActivationNames.begin(), kActivationNames.end(), name);
   if (found == kActivationNames.end())
-    fail("activation", fmt::format("expected one of {}, got \"{}\"", fmt::join(kActivationNames, ", "), name));
+    fail("activation", "expected one of {}, got \"{}\"", fmt::join(kActivationNames, ", "), name);
   return static_cast<Activation>(found - kActivationNames.begin());
 }
 

@@ -1,12 +1,10 @@
 // Convolution layers: their parameters.
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/nn/convolution.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 
 #include <cmath>
-#include <string_view>
 #include <type_traits>
 
 namespace tapegrad::nn {
@@ -19,10 +17,8 @@ Parameter make_weight(std::string_view where, bool transposed, int axes, int64_t
   require_positive(where, "the number of input channels", in);
   require_positive(where, "the number of output channels", out);
   require_positive(where, "the number of groups", groups);
-  if (in % groups != 0 || out % groups != 0) {
-    fail(where,
-         fmt::format("expected groups that divide {} input and {} output channels, got {} groups", in, out, groups));
-  }
+  require(in % groups == 0 && out % groups == 0, where,
+          "expected groups that divide {} input and {} output channels, got {} groups", in, out, groups);
   kernel.require_axes(where, "kernel_size", axes);
   Shape shape{transposed ? in : out, (transposed ? out : in) / groups};
   for (int i = 0; i < axes; ++i) {

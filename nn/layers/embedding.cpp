@@ -1,5 +1,5 @@
 // The lookup table of token vectors, and sums over bags of ids.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/segment.h>
 #include <tapegrad/nn/detail/check.h>
@@ -46,8 +46,8 @@ std::vector<int64_t> ends_of(const Tensor& ids, const Tensor& offsets, bool incl
   at = offsets.to(kInt64).to_vector<int64_t>();
   if (!include_last) at.push_back(ids.numel());
   if (at.empty() || at.front() != 0 || !std::is_sorted(at.begin(), at.end()) || at.back() > ids.numel()) {
-    fail("embedding_bag", fmt::format("expected offsets that begin with 0, do not fall and are at most {}, got {}{}",
-                                      ids.numel(), str(offsets), include_last ? " with include_last_offset" : ""));
+    fail("embedding_bag", "expected offsets that begin with 0, do not fall and are at most {}, got {}{}", ids.numel(),
+         str(offsets), include_last ? " with include_last_offset" : "");
   }
   return at;
 }
@@ -57,7 +57,7 @@ std::vector<int64_t> ends_of(const Tensor& ids, const Tensor& offsets, bool incl
 Embedding::Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding)
     : weight(Parameter(init::blank(table_shape(count, dim)))), padding(padding) {
   if (padding && !(*padding >= 0 && *padding < count)) {
-    fail("embedding", fmt::format("expected a padding id in [0, {}), got {}", count, *padding));
+    fail("embedding", "expected a padding id in [0, {}), got {}", count, *padding);
   }
   init::normal(weight);
   if (padding && !init::ShapesOnly::on()) std::fill_n(weight.mutable_data<float>() + *padding * dim, dim, 0.0F);

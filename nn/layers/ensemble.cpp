@@ -1,5 +1,5 @@
 // Layers of ensembles and their states.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/ensemble.h>
@@ -34,19 +34,15 @@ Tensor EnsembleLinear::operator()(const Tensor& x) const {
 namespace {
 
 void require_same_form(const NamedTensors& first, const NamedTensors& state, std::size_t index) {
-  if (state.size() != first.size()) {
-    fail("stack_states", fmt::format("expected states with the same entries, got {} of them in state 0, and {} in "
-                                     "state {}",
-                                     first.size(), state.size(), index));
-  }
+  require(state.size() == first.size(), "stack_states",
+          "expected states with the same entries, got {} of them in state 0, and {} in state {}", first.size(),
+          state.size(), index);
   for (std::size_t i = 0; i < first.size(); ++i) {
     const auto said = [](const NamedTensor& entry) {
       return fmt::format("\"{}\", {} {}", entry.name, name(entry.tensor.dtype()), str(entry.tensor.shape()));
     };
     const std::string expected = said(first[i]), got = said(state[i]);
-    if (got != expected) {
-      fail("stack_states", fmt::format("expected {} in state {}, as in state 0, got {}", expected, index, got));
-    }
+    require(got == expected, "stack_states", "expected {} in state {}, as in state 0, got {}", expected, index, got);
   }
 }
 
@@ -67,10 +63,8 @@ NamedTensors stack_states(const std::vector<NamedTensors>& states) {
 NamedTensors member_state(const NamedTensors& stacked, int64_t member) {
   NamedTensors state;
   for (const auto& [name, tensor] : stacked) {
-    if (tensor.dim() == 0 || member < 0 || member >= tensor.size(0)) {
-      fail("member_state", fmt::format("expected a number of one of the members of \"{}\" {}, got {}", name,
-                                       str(tensor.shape()), member));
-    }
+    require(tensor.dim() != 0 && member >= 0 && member < tensor.size(0), "member_state",
+            "expected a number of one of the members of \"{}\" {}, got {}", name, tensor.shape(), member);
     state.push_back({name, tensor.detach()[member].contiguous()});
   }
   return state;

@@ -1,19 +1,16 @@
 // Losses over sequences.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/nn/loss.h>
 
 namespace tapegrad::nn {
 
 namespace {
 
-constexpr std::string_view kSequenceLoss = "sequence_loss";
-
 void check(const Tensor& outputs, const Tensor& target) {
   const bool fits = outputs.dim() == 3 && target.dim() == 2 && outputs.size(0) == target.size(0) &&
                     outputs.size(1) == target.size(1) && target.dtype() == kInt64 && target.numel() > 0;
-  if (fits) return;
-  fail(kSequenceLoss, fmt::format("expected outputs [B, T, V] and target int64 [B, T], got {} and {} {}",
-                                  str(outputs.shape()), name(target.dtype()), str(target.shape())));
+  require(fits, "sequence_loss", "expected outputs [B, T, V] and target int64 [B, T], got {} and {} {}",
+          outputs.shape(), target.dtype(), target.shape());
 }
 
 }  // namespace
@@ -26,8 +23,7 @@ Tensor sequence_loss(const Tensor& outputs, const Tensor& target) {
 
 double exact_match(const Tensor& outputs, const Tensor& target) {
   check(outputs, target);
-  const Tensor right = all(argmax(outputs.detach(), -1) == target, 1);
-  return mean(right.to(kFloat64)).item();
+  return mean(all(argmax(outputs.detach(), -1) == target, 1).to(kFloat64)).item();
 }
 
 }  // namespace tapegrad::nn

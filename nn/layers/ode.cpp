@@ -1,8 +1,8 @@
 // Runge-Kutta methods on states of several tensors, and the adjoint equation.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/derivatives.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
@@ -74,7 +74,7 @@ constexpr double kInside[kStages][4] = {
 Tensor slope_at(const OdeSlope& slope, double t, const Tensor& h, std::span<const Tensor> parameters) {
   Tensor found = slope(t, h, parameters);
   if (found.shape() == h.shape()) return found;
-  fail(kOdeint, fmt::format("expected a slope of the shape of h, {}, got {}", str(h.shape()), str(found.shape())));
+  fail(kOdeint, "expected a slope of the shape of h, {}, got {}", h.shape(), found.shape());
 }
 
 bool is_finite(const State& s) {
@@ -134,9 +134,7 @@ class DormandPrince {
       const double factor = error > 0 ? std::clamp(0.9 * fixed::pow(error, -0.2), 0.2, 10.0) : 10;
       if (error > 1) {
         dt_ = dt * std::min(factor, 1.0);
-        if (t_ + dt_ == t_) {
-          fail(kOdeint, fmt::format("the steps at t = {} become too short (try a larger tolerance)", t_));
-        }
+        require(t_ + dt_ != t_, kOdeint, "the steps at t = {} become too short (try a larger tolerance)", t_);
         continue;
       }
       if (!last || std::abs(dt * factor) > std::abs(dt_)) dt_ = dt * factor;
@@ -243,9 +241,8 @@ struct Adjoint {
   // a df/dh and a df/dp of each parameter.
   std::vector<Tensor> products(double t, const Tensor& at, const Tensor& a) const {
     if (slope_gradients) return slope_gradients(t, at, parameters, a);
-    if (Tape::current()) {
-      kAdjoint.fail("cannot be differentiated twice without the gradients of the slope (pass `gradients` to odeint)");
-    }
+    require(!Tape::current(), kAdjoint,
+            "cannot be differentiated twice without the gradients of the slope (pass `gradients` to odeint)");
     std::vector<Tensor> x{at};
     x.insert(x.end(), parameters.begin(), parameters.end());
     const auto f = [&](std::span<const Tensor> given) { return slope(t, given[0], given.subspan(1)); };
@@ -258,7 +255,7 @@ struct Adjoint {
 OdeSolver ode_solver_named(std::string_view name) {
   const auto* at = std::find(std::begin(kOdeSolverNames), std::end(kOdeSolverNames), name);
   if (at == std::end(kOdeSolverNames)) {
-    fail(kOdeint, fmt::format("expected one of {}, got \"{}\"", fmt::join(kOdeSolverNames, ", "), name));
+    fail(kOdeint, "expected one of {}, got \"{}\"", fmt::join(kOdeSolverNames, ", "), name);
   }
   return static_cast<OdeSolver>(at - std::begin(kOdeSolverNames));
 }
@@ -274,12 +271,12 @@ Tensor odeint(const OdeSlope& slope, const Tensor& start, std::span<const Tensor
   require_floating(kOdeint, start.dtype());
   if (times.empty()) fail(kOdeint, "expected at least one time, got none");
   for (const double t : times) {
-    if (!std::isfinite(t)) fail(kOdeint, fmt::format("expected finite times, got {}", t));
+    if (!std::isfinite(t)) fail(kOdeint, "expected finite times, got {}", t);
   }
   for (std::size_t i = 1; i < times.size(); ++i) {
     const double step = times[i] - times[i - 1];
     if (!(step * (times[1] - times[0]) > 0)) {
-      fail(kOdeint, fmt::format("expected increasing or decreasing times, got {} after {}", times[i], times[i - 1]));
+      fail(kOdeint, "expected increasing or decreasing times, got {} after {}", times[i], times[i - 1]);
     }
   }
   const bool in_jvp = Tape::current() && !Tape::for_backward();  // keeps nothing

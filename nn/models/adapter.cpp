@@ -1,6 +1,6 @@
 // Reads and writes adapters in PEFT's format.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/safetensors.h>
@@ -180,7 +180,7 @@ void save_adapter(const AnyModel& model, const Destination& folder, const Adapte
                                       {"inference_mode", true}};
   std::error_code error;
   std::filesystem::create_directories(folder.path(), error);
-  if (error) fail(kAdapter, fmt::format("the folder {} cannot be created: {}", folder.path(), error.message()));
+  if (error) fail(kAdapter, "the folder {} cannot be created: {}", folder.path(), error.message());
   save_safetensors(folder / kAdapterFile, tensors, {{"format", "pt"}});
   replace_file(folder / kAdapterConfigFile, json::text_of(config) + "\n");
 }
@@ -189,7 +189,7 @@ namespace {
 
 // The updates in a file by layer.
 std::map<std::string, Update> read_updates(const std::string& path) {
-  const auto refuse = [&](const std::string& why) { fail(kAdapter, fmt::format("{}: {}", path, why)); };
+  const auto refuse = [&](const std::string& why) { fail(kAdapter, "{}: {}", path, why); };
   std::map<std::string, Update> updates;
   for (NamedTensor& t : load_safetensors(path).tensors) {
     const bool is_a = t.name.ends_with(kA), is_b = t.name.ends_with(kB);
@@ -219,10 +219,10 @@ void require_files(const std::string& folder) {
   for (const std::string_view needed : {kAdapterConfigFile, kAdapterFile}) {
     if (is_there(fmt::format("{}/{}", folder, needed))) continue;
     const bool pickled = needed == kAdapterFile && is_there(folder + "/adapter_model.bin");
-    fail(kAdapter, fmt::format("{} has no {}{}", folder, needed,
-                               pickled ? ", only adapter_model.bin, a file of torch.save (save it as safetensors in "
-                                         "Python)"
-                                       : ""));
+    fail(kAdapter, "{} has no {}{}", folder, needed,
+         pickled ? ", only adapter_model.bin, a file of torch.save (save it as safetensors in "
+                   "Python)"
+                 : "");
   }
 }
 
@@ -237,9 +237,7 @@ void load_adapter(const AnyModel& model, const std::string& folder, const Adapte
   const AdapterConfig config(folder + "/" + kAdapterConfigFile);
   const std::map<std::string, Update> updates = read_updates(file);
   const std::vector<Joined> layers = joined_layers(model, names);
-  const auto refuse = [&](const std::string& why) {
-    fail(kAdapter, fmt::format("{} does not fit the model: {}", file, why));
-  };
+  const auto refuse = [&](const std::string& why) { fail(kAdapter, "{} does not fit the model: {}", file, why); };
   for (const auto& [layer, update] : updates) {
     if (update.rank() != config.rank(layer)) {
       refuse(fmt::format("\"{}\" has the rank {}, {} has {}", layer, update.rank(), kAdapterConfigFile,

@@ -1,7 +1,7 @@
 // The passes through a causal language model, and its next token.
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/inference.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/decoder.h>
@@ -17,9 +17,8 @@ namespace tapegrad::nn {
 namespace {
 
 void require_length(const Decoder& model, int64_t tokens) {
-  if (tokens <= model.longest_input()) return;
-  fail(model.names().model,
-       fmt::format("{} tokens are more than the {} {}", tokens, model.names().limit, model.longest_input()));
+  require(tokens <= model.longest_input(), model.names().model, "{} tokens are more than the {} {}", tokens,
+          model.names().limit, model.longest_input());
 }
 
 }  // namespace
@@ -66,8 +65,8 @@ Tensor Decoder::hidden_each(const Tensor& ids, std::span<KVCache* const> caches)
     KVCache* const cache = caches[static_cast<std::size_t>(b)];
     const auto earlier = caches.first(static_cast<std::size_t>(b));
     if (!cache || std::find(earlier.begin(), earlier.end(), cache) != earlier.end()) {
-      fail(names().model, fmt::format("expected a separate cache for each row, got {} for row {}",
-                                      cache ? "the cache of an earlier row" : "none", b));
+      fail(names().model, "expected a separate cache for each row, got {} for row {}",
+           cache ? "the cache of an earlier row" : "none", b);
     }
     const int64_t start = cache->length();
     require_length(*this, start + 1);

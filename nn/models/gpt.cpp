@@ -1,11 +1,10 @@
 // GPT: a causal Transformer with one stack of layers.
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/init.h>
-#include <tapegrad/nn/models/detail/counted.h>
 #include <tapegrad/nn/models/detail/presets.h>
 
 namespace tapegrad::nn {
@@ -100,8 +99,8 @@ NamedTensors without_masks(const NamedTensors& state) {
       kept.push_back(t);
     } else if (const Tensor& m = t.tensor;
                m.dim() != 2 || m.size(0) != m.size(1) || !all(m.to(kFloat32) == saved_mask(m.size(0)))) {
-      fail(kGPT, fmt::format("expected \"{}\" to have ones above its diagonal and zeros elsewhere, got {} {}", t.name,
-                             name(m.dtype()), str(m.shape())));
+      fail(kGPT, "expected \"{}\" to have ones above its diagonal and zeros elsewhere, got {} {}", t.name, m.dtype(),
+           m.shape());
     }
   }
   return kept;

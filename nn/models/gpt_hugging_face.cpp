@@ -1,11 +1,10 @@
 // GPT-2's weights under Hugging Face's names and layout, and back.
 // build: fuzzed
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
 #include <tapegrad/nn/models/detail/config_reader.h>
-#include <tapegrad/nn/models/detail/hugging_face_keys.h>
 
 #include <unordered_map>
 
@@ -44,10 +43,9 @@ Tensor third(const Tensor& x, int64_t which) {
 }
 
 void require_own_keys(const GPTConfig& c) {
-  if (c.n_kv_heads == 0 || c.n_kv_heads == c.n_heads) return;
-  fail("hugging_face",
-       fmt::format("expected one key and value head per query head, as in GPT-2, got n_kv_heads {} for n_heads {}",
-                   c.n_kv_heads, c.n_heads));
+  require(c.n_kv_heads == 0 || c.n_kv_heads == c.n_heads, "hugging_face",
+          "expected one key and value head per query head, as in GPT-2, got n_kv_heads {} for n_heads {}", c.n_kv_heads,
+          c.n_heads);
 }
 
 // "h.11.attn.bias" -> 11 and "attn.bias"; nothing for other names.
@@ -73,7 +71,7 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
   const nlohmann::json json = parsed_config(text, where);
   const ConfigReader theirs{json, where};
   const std::string type = theirs.text("model_type", "gpt2");
-  if (type != "gpt2") fail(where, fmt::format("expected the model_type gpt2, got \"{}\"", type));
+  if (type != "gpt2") fail(where, "expected the model_type gpt2, got \"{}\"", type);
   theirs.require_known({kKeysOfAnyModel, {kGpt2Read, kGpt2Harmless, kGpt2AtDefaults}});
   GPTConfig config{.vocab_size = theirs.size("vocab_size"),
                    .context_length = theirs.size(theirs.has("n_positions") ? "n_positions" : "n_ctx"),
@@ -85,12 +83,11 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
                    .tied_head = theirs.flag("tie_word_embeddings", true)};
   const std::string activation = theirs.text("activation_function", "gelu_new");
   if (activation != "gelu_new" && activation != "gelu_pytorch_tanh")
-    fail(where, fmt::format("expected the activation_function gelu_new, got \"{}\"", activation));
+    fail(where, "expected the activation_function gelu_new, got \"{}\"", activation);
   const int64_t inner = theirs.size("n_inner", 4 * config.emb_dim);
-  if (inner != 4 * config.emb_dim)
-    fail(where, fmt::format("expected n_inner {} (4 n_embd), got {}", 4 * config.emb_dim, inner));
+  if (inner != 4 * config.emb_dim) fail(where, "expected n_inner {} (4 n_embd), got {}", 4 * config.emb_dim, inner);
   const double epsilon = theirs.number("layer_norm_epsilon", kShare, 1e-5);
-  if (epsilon != 1e-5) fail(where, fmt::format("expected layer_norm_epsilon 1e-05, got {}", epsilon));
+  if (epsilon != 1e-5) fail(where, "expected layer_norm_epsilon 1e-05, got {}", epsilon);
   for (const char* key : {"attn_pdrop", "embd_pdrop"}) theirs.number(key, kShare, 0);
   if (!theirs.flag("scale_attn_weights", true)) fail(where, "expected scale_attn_weights true, got false");
   if (theirs.flag("scale_attn_by_inverse_layer_idx"))
@@ -101,9 +98,9 @@ GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view whe
 
 std::string to_hugging_face_config(const GPTConfig& c, std::optional<int64_t> end_of_text) {
   if (c.positions != Positions::learned)
-    fail("hugging_face", fmt::format("expected learned positions, as GPT-2 has, got {}", name(c.positions)));
+    fail("hugging_face", "expected learned positions, as GPT-2 has, got {}", name(c.positions));
   if (c.attention.name() != "full")
-    fail("hugging_face", fmt::format("expected full attention, as GPT-2 has, got {}", c.attention.name()));
+    fail("hugging_face", "expected full attention, as GPT-2 has, got {}", c.attention.name());
   require_own_keys(c);
   const nlohmann::ordered_json end = end_of_text ? nlohmann::ordered_json(*end_of_text) : nlohmann::ordered_json();
   const nlohmann::ordered_json json{{"model_type", "gpt2"},
@@ -177,7 +174,7 @@ NamedTensors to_hugging_face(const GPTModel& model) {
   std::unordered_map<std::string, Tensor> own;
   const NamedTensors state = state_dict(model);
   if (const WeightFormat* quantized = quantized_format(state))
-    fail("hugging_face", fmt::format("expected floating weights, got {}", quantized->name));
+    fail("hugging_face", "expected floating weights, got {}", quantized->name);
   for (const NamedTensor& t : state) own.emplace(t.name, t.tensor);
   NamedTensors out;
   const auto add = [&](const auto& table, std::string_view theirs, std::string_view ours) {

@@ -1,12 +1,12 @@
 // Llama: configuration, blocks, and the whole model.
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/llama.h>
-#include <tapegrad/nn/models/detail/counted.h>
+#include <tapegrad/nn/models/detail/presets.h>
 
 #include <algorithm>
 #include <cmath>
@@ -96,17 +96,16 @@ void LlamaConfig::check() const {
   check_fields(kLlamaConfig, *this);
   if (head_dim == 0)
     require_divisible(kLlamaConfig, "hidden_size", hidden_size, "num_attention_heads", num_attention_heads);
-  if (num_key_value_heads < 0 || num_attention_heads % kv_heads() != 0) {
-    fail(kLlamaConfig, fmt::format("expected num_key_value_heads that divides num_attention_heads {}, got {}",
-                                   num_attention_heads, num_key_value_heads));
-  }
+  require(num_key_value_heads >= 0 && num_attention_heads % kv_heads() == 0, kLlamaConfig,
+          "expected num_key_value_heads that divides num_attention_heads {}, got {}", num_attention_heads,
+          num_key_value_heads);
   if (head_size() < 2 || head_size() % 2 != 0) {
-    fail(kLlamaConfig, fmt::format("expected heads of an even size for rope, got {}", head_size()));
+    fail(kLlamaConfig, "expected heads of an even size for rope, got {}", head_size());
   }
   const RopeScaling& s = rope_scaling;
   check_fields(kLlamaConfig, s);
   if ((s.kind == RopeScaling::Kind::llama3 || s.kind == RopeScaling::Kind::yarn) && !(s.high > s.low)) {
-    fail(kLlamaConfig, fmt::format("expected 0 < low_freq_factor < high_freq_factor, got {} and {}", s.low, s.high));
+    fail(kLlamaConfig, "expected 0 < low_freq_factor < high_freq_factor, got {} and {}", s.low, s.high);
   }
 }
 

@@ -1,11 +1,10 @@
 // Llama's configuration and weights as Hugging Face's folders have them, and back.
 // build: fuzzed
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/nn/lora.h>
 #include <tapegrad/nn/models/detail/config_reader.h>
-#include <tapegrad/nn/models/detail/hugging_face_keys.h>
 
 namespace tapegrad::nn {
 
@@ -48,7 +47,7 @@ RopeScaling rope_scaling_of(const ConfigReader& rope, std::optional<int64_t> tra
   }
   const bool yarn = type == "yarn", llama3 = type == "llama3";
   if (!yarn && !llama3 && type != "linear" && type != "dynamic")
-    fail(rope.where, fmt::format("expected the rope_type default, linear, dynamic, llama3 or yarn, got \"{}\"", type));
+    fail(rope.where, "expected the rope_type default, linear, dynamic, llama3 or yarn, got \"{}\"", type);
   RopeScaling scaling{.kind = type == "linear" ? Kind::linear : Kind::dynamic};
   if (yarn || llama3)
     scaling.trained_length = trained ? *trained : rope.size("original_max_position_embeddings", context);
@@ -82,7 +81,7 @@ void read_rope(const ConfigReader& config, LlamaConfig& c) {
   const nlohmann::json object = scaling.empty() ? config.object("rope_parameters") : scaling;
   const ConfigReader rope{object, config.where};
   const double part = rope.number("partial_rotary_factor", kShare, config.number("partial_rotary_factor", kShare, 1));
-  if (part != 1) fail(config.where, fmt::format("expected a partial_rotary_factor of 1, got {}", part));
+  if (part != 1) fail(config.where, "expected a partial_rotary_factor of 1, got {}", part);
   c.rope_theta = rope.number("rope_theta", kTheta, config.number("rope_theta", kTheta, 10000));
   constexpr const char* kTrained = "original_max_position_embeddings";
   const std::optional<int64_t> trained = config.has(kTrained) ? config.size(kTrained) : std::optional<int64_t>();
@@ -95,12 +94,12 @@ LlamaConfig llama_config_of_hugging_face(std::string_view text, std::string_view
   const nlohmann::json json = parsed_config(text, where);
   const ConfigReader config{json, where};
   const std::string type = config.text("model_type", "");
-  if (type != "llama") fail(where, fmt::format("expected the model_type llama, got \"{}\"", type));
+  if (type != "llama") fail(where, "expected the model_type llama, got \"{}\"", type);
   if (config.has("quantization_config")) fail(where, "expected floating weights, got a quantization_config");
   config.require_known({kKeysOfAnyModel, kLlamaKeys});
   const std::string activation = config.text("hidden_act", "silu");
   if (activation != "silu" && activation != "swish")
-    fail(where, fmt::format("expected the hidden_act silu, got \"{}\"", activation));
+    fail(where, "expected the hidden_act silu, got \"{}\"", activation);
   LlamaConfig c{.vocab_size = config.size("vocab_size"),
                 .hidden_size = config.size("hidden_size"),
                 .intermediate_size = config.size("intermediate_size"),
@@ -196,7 +195,7 @@ NamedTensors to_hugging_face(const LlamaModel& model) {
   }
   NamedTensors state = state_dict(model);
   if (const WeightFormat* quantized = quantized_format(state))
-    fail("hugging_face", fmt::format("expected floating weights, got {}", quantized->name));
+    fail("hugging_face", "expected floating weights, got {}", quantized->name);
   return state;
 }
 

@@ -1,12 +1,11 @@
 // The encoder-decoder Transformer.
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/models/detail/counted.h>
 #include <tapegrad/nn/models/detail/presets.h>
 #include <tapegrad/nn/transformer.h>
 
@@ -104,10 +103,8 @@ void TransformerConfig::list(Fields& f) {
 void TransformerConfig::check() const {
   check_fields(kTransformerConfig, *this);
   require_divisible(kTransformerConfig, "hidden_size", hidden_size, "num_attention_heads", num_attention_heads);
-  if (!(pad_token_id >= 0 && pad_token_id < vocab_size)) {
-    fail(kTransformerConfig,
-         fmt::format("expected pad_token_id in [0, vocab_size {}), got {}", vocab_size, pad_token_id));
-  }
+  require(pad_token_id >= 0 && pad_token_id < vocab_size, kTransformerConfig,
+          "expected pad_token_id in [0, vocab_size {}), got {}", vocab_size, pad_token_id);
   position_options.check();
   attention.check(relative_kind(positions, position_options), false);
 }
@@ -280,10 +277,8 @@ DecoderCache TransformerDecoder::begin(const Tensor& memory, const Tensor& src_m
 }
 
 Tensor TransformerDecoder::step(const Tensor& ids, DecoderCache& cache) const {
-  if (cache.memory.size() != layers.size()) {
-    fail("transformer_decoder",
-         fmt::format("expected a cache of {} layers, which begin() makes, got {}", layers.size(), cache.memory.size()));
-  }
+  require(cache.memory.size() == layers.size(), "transformer_decoder",
+          "expected a cache of {} layers, which begin() makes, got {}", layers.size(), cache.memory.size());
   const int64_t start = cache.target.length(), length = ids.size(-1);
   const Tensor causal = length > 1 && !layers[0].self_attn.config.causal
                             ? narrow(causal_mask(start + length), 0, start, length)

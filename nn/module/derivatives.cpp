@@ -1,5 +1,5 @@
 // Derivatives with respect to parameters, which are substituted by arguments.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/derivatives.h>
 
@@ -12,14 +12,10 @@ constexpr std::string_view kFunctionalCall = "functional_call";
 // Everything is checked before anything is substituted.
 void require_like(const NamedParameter& p, const Tensor& value) {
   const Tensor& own = p.parameter.tensor();
-  if (!is_floating(own.dtype())) {
-    fail(kFunctionalCall,
-         fmt::format("expected a model in float32 or float64, got {} for {}", name(own.dtype()), p.name));
-  }
-  if (!(value.shape() == own.shape()) || !is_floating(value.dtype())) {
-    fail(kFunctionalCall, fmt::format("expected float32 or float64 {} for {}, got {} {}", str(own.shape()), p.name,
-                                      name(value.dtype()), str(value.shape())));
-  }
+  require(is_floating(own.dtype()), kFunctionalCall, "expected a model in float32 or float64, got {} for {}", own.dtype(),
+          p.name);
+  require(value.shape() == own.shape() && is_floating(value.dtype()), kFunctionalCall,
+          "expected float32 or float64 {} for {}, got {} {}", own.shape(), p.name, value.dtype(), value.shape());
 }
 
 }  // namespace
@@ -44,8 +40,8 @@ void vector_to_parameters(const Tensor& v, const AnyModel& model) {
     count += p.parameter->numel();
   }
   if (!(v.shape() == Shape{count}) || !is_floating(v.dtype())) {
-    fail("vector_to_parameters", fmt::format("expected float32 or float64 {} for all parameters, got {} {}",
-                                             str(Shape{count}), name(v.dtype()), str(v.shape())));
+    fail("vector_to_parameters", "expected float32 or float64 {} for all parameters, got {} {}", Shape{count},
+         v.dtype(), v.shape());
   }
   const Tensor values = v.detach().clone();  // it may share memory with the parameters
   int64_t begin = 0;
@@ -58,10 +54,8 @@ void vector_to_parameters(const Tensor& v, const AnyModel& model) {
 
 Substitution::Substitution(const AnyModel& model, std::span<const Tensor> values)
     : parameters_(named_parameters(model, false)) {
-  if (values.size() != parameters_.size()) {
-    fail(kFunctionalCall,
-         fmt::format("expected one tensor per parameter, got {} for {}", values.size(), parameters_.size()));
-  }
+  require(values.size() == parameters_.size(), kFunctionalCall, "expected one tensor per parameter, got {} for {}",
+          values.size(), parameters_.size());
   for (std::size_t i = 0; i < values.size(); ++i) require_like(parameters_[i], values[i]);
   before_.reserve(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -1,16 +1,13 @@
 // Shows, checks and copies the members of configurations.
 // build: -Os
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/nn/fields.h>
 
 #include <algorithm>
 
 namespace tapegrad::nn {
 namespace {
-
-constexpr std::string_view kFields = "fields";
 
 template <class T>
 inline constexpr bool kIsOptional = false;
@@ -114,7 +111,7 @@ const Field* Fields::find(std::string_view name) const& {
 std::vector<Field>::iterator Fields::at(std::string_view name) {
   const auto found =
       std::find_if(fields_.begin(), fields_.end(), [&](const Field& field) { return field.setting.is(name); });
-  if (found == fields_.end()) fail(kFields, fmt::format("expected the name of a member, got \"{}\"", name));
+  if (found == fields_.end()) fail("fields", "expected the name of a member, got \"{}\"", name);
   return found;
 }
 

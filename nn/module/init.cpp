@@ -1,5 +1,5 @@
 // Initialisers in PyTorch's arithmetic: bounds in double, random numbers by the generator.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/random.h>
@@ -29,9 +29,8 @@ double glorot_std(const Parameter& p, double gain) {
 }  // namespace
 
 Fans fans(const Tensor& weight) {
-  if (weight.dim() < 2 || weight.numel() == 0) {
-    fail(kInitName, fmt::format("expected a weight [out, in, ...] with elements, got {}", str(weight.shape())));
-  }
+  require(weight.dim() >= 2 && weight.numel() != 0, kInitName, "expected a weight [out, in, ...] with elements, got {}",
+          weight.shape());
   const int64_t field = weight.numel() / (weight.size(0) * weight.size(1));
   return {weight.size(1) * field, weight.size(0) * field};
 }
@@ -91,16 +90,16 @@ void trunc_normal(Parameter& p, double mean, double std, double low, double high
 }
 
 void eye(Parameter& p) {
-  if (p->dim() != 2) fail(kInitName, fmt::format("expected a parameter with two axes, got {}", str(p->shape())));
+  if (p->dim() != 2) fail(kInitName, "expected a parameter with two axes, got {}", p->shape());
   if (Skip::on()) return;
   const Tensor rows = arange(p->size(0)).unsqueeze(-1);
   p.set((rows == arange(p->size(1))).to(p->dtype()));
 }
 
 void dirac(Parameter& p, int64_t groups) {
-  if (p->dim() < 3) fail(kInitName, fmt::format("expected a weight [out, in, K, ...], got {}", str(p->shape())));
+  if (p->dim() < 3) fail(kInitName, "expected a weight [out, in, K, ...], got {}", p->shape());
   if (groups < 1 || p->size(0) % groups != 0) {
-    fail(kInitName, fmt::format("expected groups that divide the {} outputs, got {}", p->size(0), groups));
+    fail(kInitName, "expected groups that divide the {} outputs, got {}", p->size(0), groups);
   }
   if (Skip::on()) return;
   const int64_t outputs = p->size(0) / groups, channels = p->size(1);

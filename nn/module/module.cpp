@@ -1,14 +1,11 @@
 // The walks through a model: names, modes, state in and out, counts.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/nn/module.h>
 
 #include <cstring>
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 namespace tapegrad::nn {
 
@@ -43,10 +40,8 @@ class StateVisitor : public Visitor {
   void buffer(Buffer& b) override { add(&b, {path(), nullptr, &b, {}}); }
   // One entry per leaf or buffer; further paths are its other names.
   void add(const void* member, Entry entry) {
-    if (!names_.insert(entry.name).second) {
-      fail("visit", fmt::format("expected a different name for each member of a visit, got two members named \"{}\"",
-                                entry.name));
-    }
+    require(names_.insert(entry.name).second, "visit",
+            "expected a different name for each member of a visit, got two members named \"{}\"", entry.name);
     const auto [at, is_new] = places_.emplace(member, entries.size());
     if (is_new) {
       entries.push_back(std::move(entry));
@@ -112,14 +107,14 @@ class AddressVisitor : public Visitor {
 
 std::string_view checked_key(std::string_view key) {
   if (key.empty() || key.find('.') != std::string_view::npos)
-    fail("dict", fmt::format("expected the name of a module, without dots, got \"{}\"", key));
+    fail("dict", "expected the name of a module, without dots, got \"{}\"", key);
   return key;
 }
 
 void fail_key(std::string_view expected, std::string_view key, const std::vector<std::string>& keys) {
   std::string names;
   for (const std::string& name : keys) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name);
-  fail("dict", fmt::format("expected {}, got \"{}\" (it has {})", expected, key, names.empty() ? "no module" : names));
+  fail("dict", "expected {}, got \"{}\" (it has {})", expected, key, names.empty() ? "no module" : names);
 }
 
 void require_separate(const AnyModel& clone, const AnyModel& model) {
@@ -129,12 +124,10 @@ void require_separate(const AnyModel& clone, const AnyModel& model) {
   std::unordered_set<const void*> theirs;
   for (const auto& [address, path] : original.found) theirs.insert(address);
   for (const auto& [address, path] : copied.found) {
-    if (theirs.contains(address)) {
-      fail("clone", fmt::format("\"{}\" of the clone is the model's own: its visit names it through a pointer, which "
-                                "copies share (keep a module that a struct owns in it or in an nn::Optional, and tie() "
-                                "parameters that two modules share)",
-                                path));
-    }
+    require(!theirs.contains(address), "clone",
+            "\"{}\" of the clone is the model's own: its visit names it through a pointer, which copies share (keep a "
+            "module that a struct owns in it or in an nn::Optional, and tie() parameters that two modules share)",
+            path);
   }
 }
 
@@ -168,8 +161,7 @@ void freeze(const AnyModel& model, bool frozen) {
 }
 
 void convert(const AnyModel& model, DType dtype) {
-  if (!is_real(dtype))
-    fail("nn::to", fmt::format("expected float32, float64, bfloat16 or float16, got {}", name(dtype)));
+  if (!is_real(dtype)) fail("nn::to", "expected float32, float64, bfloat16 or float16, got {}", dtype);
   const std::vector<Entry> entries = state_of(model);
   for (const Entry& e : entries) {
     if (e.parameter) e.tensor().require_writable("nn::to", e.name);
@@ -198,8 +190,7 @@ class Matching {
  public:
   explicit Matching(const NamedTensors& state) {
     for (const NamedTensor& t : state) {
-      if (!t.tensor.defined())
-        fail("load_state_dict", fmt::format("expected a tensor for \"{}\", got an empty handle", t.name));
+      if (!t.tensor.defined()) fail("load_state_dict", "expected a tensor for \"{}\", got an empty handle", t.name);
       if (!given_.emplace(t.name, &t.tensor).second) all_.wrong.push_back(fmt::format("\"{}\" is given twice", t.name));
     }
   }
@@ -266,8 +257,7 @@ LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, boo
     for (const std::string& n : report.missing) wrong.push_back(fmt::format("\"{}\" is missing", n));
     for (const std::string& n : report.unexpected) wrong.push_back(fmt::format("\"{}\" is unexpected", n));
   }
-  if (!wrong.empty())
-    fail("load_state_dict", fmt::format("the state does not fit the model: {}", fmt::join(wrong, "; ")));
+  if (!wrong.empty()) fail("load_state_dict", "the state does not fit the model: {}", fmt::join(wrong, "; "));
   for (const Entry& e : entries) {
     if (e.parameter) e.parameter->set_name(e.name, e.owner);
   }

@@ -1,14 +1,11 @@
 // Parameters and buffers: how they own their values, and how they are copied.
-#include <fmt/format.h>
-#include <tapegrad/autograd/leaf_names.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/module/detail/leaf_of.h>
 #include <tapegrad/nn/parameter.h>
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
-#include <utility>
 
 namespace tapegrad::nn {
 
@@ -96,8 +93,7 @@ void Parameter::freeze(bool frozen) {
 void tie(Parameter& first, Parameter& second) {
   if (!first.defined() || !second.defined()) fail("tie", "expected two parameters with values, got one without");
   if (!(first->shape() == second->shape())) {
-    fail("tie",
-         fmt::format("expected two parameters of one shape, got {} and {}", str(first->shape()), str(second->shape())));
+    fail("tie", "expected two parameters of one shape, got {} and {}", first->shape(), second->shape());
   }
   second->require_writable("tie", second.name());
   second.leaf_ = first.leaf_;
@@ -112,12 +108,12 @@ void Parameter::prepare_write(Tensor::Values values) {
 
 void Parameter::substitute(const Tensor& values) {
   if (!(values.shape() == tensor().shape())) {
-    fail("parameter", fmt::format("expected values of shape {} to substitute for {}, got {}", str(tensor().shape()),
-                                  quoted(name()), str(values.shape())));
+    fail("parameter", "expected values of shape {} to substitute for {}, got {}", tensor().shape(), quoted(name()),
+         values.shape());
   }
   if (!is_floating(values.dtype())) {
-    fail("parameter", fmt::format("expected float32 or float64 values to substitute for {}, got {}", quoted(name()),
-                                  tapegrad::name(values.dtype())));
+    fail("parameter", "expected float32 or float64 values to substitute for {}, got {}", quoted(name()),
+         values.dtype());
   }
   leaf_->forget_name();
   leaf_->tensor = values;
@@ -125,8 +121,7 @@ void Parameter::substitute(const Tensor& values) {
 
 void Parameter::set(const Tensor& values) {
   if (!(values.shape() == tensor().shape())) {
-    fail("parameter", fmt::format("expected values of shape {} for {}, got {}", str(tensor().shape()), quoted(name()),
-                                  str(values.shape())));
+    fail("parameter", "expected values of shape {} for {}, got {}", tensor().shape(), quoted(name()), values.shape());
   }
   tensor().require_writable("parameter", name());
   // Keeps memory shared with the leaf alive. Everything that allocates happens before the old values are dropped.
@@ -139,8 +134,8 @@ void Parameter::convert(DType dtype) {
   if (dtype == tensor().dtype()) return;
   prepare_write(Tensor::Values::keep);
   if (!is_floating(dtype) && !is_half(dtype)) {
-    fail("parameter", fmt::format("{} cannot be converted to {} (expected float32, float64, bfloat16 or float16)",
-                                  quoted(name()), tapegrad::name(dtype)));
+    fail("parameter", "{} cannot be converted to {} (expected float32, float64, bfloat16 or float16)", quoted(name()),
+         dtype);
   }
   leaf_->become(detail::leaf_of(tensor().detach().to(dtype)));
 }
@@ -156,9 +151,8 @@ Buffer::Buffer(Buffer& other) : Member(other), options_(other.options_) {
 }
 
 void Buffer::set(const Tensor& values) {
-  if (!(values.shape() == values_.shape())) {
-    fail("buffer", fmt::format("expected values of shape {}, got {}", str(values_.shape()), str(values.shape())));
-  }
+  require(values.shape() == values_.shape(), "buffer", "expected values of shape {}, got {}", values_.shape(),
+          values.shape());
   values_ = values.dtype() == values_.dtype() ? values.clone() : values.detach().to(values_.dtype());
 }
 

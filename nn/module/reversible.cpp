@@ -1,7 +1,7 @@
 // Reversible layers as one operation, whose backward inverts layer by layer.
-#include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/internal/draw_log.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/reversible.h>
@@ -16,8 +16,7 @@ const Op kReversible{"reversible", false};
 
 Tensor checked(Tensor y, const Tensor& x) {
   if (y.shape() == x.shape() && y.dtype() == x.dtype()) return y;
-  kReversible.fail(fmt::format("expected f and g to keep {} {}, got {} {}", name(x.dtype()), str(x.shape()),
-                               name(y.dtype()), str(y.shape())));
+  fail(kReversible, "expected f and g to keep {} {}, got {} {}", x.dtype(), x.shape(), y.dtype(), y.shape());
 }
 
 // What backward needs: the results, and how to run the layers once more.
@@ -101,9 +100,8 @@ class Layers {
 
 void require_halves(const Halves& x) {
   const Tensor &a = x.first, &b = x.second;
-  if (is_floating(a.dtype()) && a.dtype() == b.dtype() && a.shape() == b.shape()) return;
-  kReversible.fail(fmt::format("expected two floating halves of one shape, got {} {} and {} {}", name(a.dtype()),
-                               str(a.shape()), name(b.dtype()), str(b.shape())));
+  require(is_floating(a.dtype()) && a.dtype() == b.dtype() && a.shape() == b.shape(), kReversible,
+          "expected two floating halves of one shape, got {} {} and {} {}", a.dtype(), a.shape(), b.dtype(), b.shape());
 }
 
 }  // namespace

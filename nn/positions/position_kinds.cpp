@@ -1,7 +1,7 @@
 // The table of positional encodings, and what follows from it.
 // build: alone
-#include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/nn/position_kind.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ const PositionKind* found(std::string_view name) {
   for (const PositionKind* kind : position_kinds()) {
     if (kind->name == name) return kind;
   }
-  fail(kPositionKinds, fmt::format("expected one of {}, got \"{}\"", fmt::join(position_names(), ", "), name));
+  fail(kPositionKinds, "expected one of {}, got \"{}\"", fmt::join(position_names(), ", "), name);
 }
 
 }  // namespace
@@ -129,9 +129,7 @@ void PositionKind::require_valid(PositionOptions options) const {
   Fields fields;
   list(options, fields);
   check_fields(kPositionKinds, fields);
-  check(options, [](std::string_view option, const std::string& fault) {
-    fail(kPositionKinds, fmt::format("{}: {}", option, fault));
-  });
+  check(options, [](std::string_view option, const std::string& fault) { fail(kPositionKinds, "{}: {}", option, fault); });
 }
 
 // --- an encoding that overrides nothing ---

@@ -1,6 +1,5 @@
 // Errors about parameters and gradients that do not belong together.
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/leaf_names.h>
 #include <tapegrad/optim/detail/mismatch.h>
 
@@ -48,24 +47,23 @@ void Mismatch::require_none(std::string_view where) const {
     const Parameter& first = missing_.front();
     const std::string who = quoted(first.name, *first.tensor);
     if (!unknown_.empty())
-      fail(where,
-           fmt::format("{} has no gradient, but {} of the gradients belong to no parameter of this optimiser: {} "
-                       "({})",
-                       who, unknown_.size(), list, cause()));
+      fail(where, "{} has no gradient, but {} of the gradients belong to no parameter of this optimiser: {} ({})", who,
+           unknown_.size(), list, cause());
     if (first.gone)
-      fail(where, fmt::format("{} has no gradient: no module has it any more (was its layer replaced, or tied to "
-                              "another, after this optimiser was made?)",
-                              who));
+      fail(where,
+           "{} has no gradient: no module has it any more (was its layer replaced, or tied to another, after this "
+           "optimiser was made?)",
+           who);
     fail(where,
-         fmt::format("{} has no gradient: it took no part in the loss (allow_missing(true) leaves such parameters "
-                     "as they are; call nn::to before the optimiser is made)",
-                     who));
+         "{} has no gradient: it took no part in the loss (allow_missing(true) leaves such parameters as they are; "
+         "call nn::to before the optimiser is made)",
+         who);
   }
   if (!unknown_.empty())
     fail(where,
-         fmt::format("{} of the gradients belong to no parameter of this optimiser: {} (does a visit leave out a "
-                     "member? ignore(nn::parameters(other)) is for the parameters of another model)",
-                     unknown_.size(), list));
+         "{} of the gradients belong to no parameter of this optimiser: {} (does a visit leave out a member? "
+         "ignore(nn::parameters(other)) is for the parameters of another model)",
+         unknown_.size(), list);
 }
 
 }  // namespace tapegrad::optim

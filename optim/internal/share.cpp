@@ -1,6 +1,6 @@
 // Updates a share of the parameters' elements.
-#include <fmt/format.h>
 #include <tapegrad/autograd/internal/events.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/profiler.h>
 #include <tapegrad/optim/detail/mismatch.h>
@@ -20,15 +20,14 @@ constexpr std::string_view kSharedUpdate = "optimizer";
 void UpdateShare::keep(std::vector<Range> share) {
   std::vector<Slot>& slots = optimizer_.slots_;
   if (share.size() != slots.size())
-    fail(kSharedUpdate, fmt::format("expected a range for each of {} parameters, got {}", slots.size(), share.size()));
+    fail(kSharedUpdate, "expected a range for each of {} parameters, got {}", slots.size(), share.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const int64_t n = slots[i].parameter.numel();
     const auto& [begin, end] = share[i];
     if (begin < 0 || begin > end || end > n)
-      fail(kSharedUpdate, fmt::format("expected a range of at most {} elements, got {} to {}", n, begin, end));
+      fail(kSharedUpdate, "expected a range of at most {} elements, got {} to {}", n, begin, end);
     if (!may_cut() && begin < end && end - begin < n)
-      fail(kSharedUpdate,
-           fmt::format("{} cannot be cut: its update is not elementwise", quoted(slots[i].name, slots[i].parameter)));
+      fail(kSharedUpdate, "{} cannot be cut: its update is not elementwise", quoted(slots[i].name, slots[i].parameter));
   }
   if (optimizer_.has_share()) fail(kSharedUpdate, "this optimiser has a share already");
   optimizer_.share_ = std::move(share);
@@ -82,9 +81,8 @@ void UpdateShare::check(const std::vector<Tensor>& grads) const {
     if (slots[i].parameter.is_frozen()) continue;
     if (!grads[i].defined()) optimizer_.require_missing_allowed(slots[i]);
     if (grads[i].defined() && !all_finite(grads[i]))
-      fail(kSharedUpdate,
-           fmt::format("the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
-                       quoted(slots[i].name, slots[i].parameter)));
+      fail(kSharedUpdate, "the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
+           quoted(slots[i].name, slots[i].parameter));
     slots[i].parameter.require_writable(kSharedUpdate, slots[i].name);
   }
 }

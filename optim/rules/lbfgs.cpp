@@ -1,6 +1,6 @@
 // Limited-memory BFGS with an optional strong Wolfe line search.
-#include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/detail/check.h>
@@ -42,7 +42,7 @@ void check(const LBFGSOptions& options) {
   require_in(kLBFGS, "tolerance_grad", options.tolerance_grad, kNotNegative);
   require_in(kLBFGS, "tolerance_change", options.tolerance_change, kNotNegative);
   const auto at_least_one = [](std::string_view what, int64_t value) {
-    if (value < 1) fail(kLBFGS, fmt::format("expected {} of at least 1, got {}", what, value));
+    if (value < 1) fail(kLBFGS, "expected {} of at least 1, got {}", what, value);
   };
   at_least_one("max_iterations", options.max_iterations);
   at_least_one("max_evaluations", options.max_evaluations.value_or(1));
@@ -55,14 +55,10 @@ LBFGS::LBFGS(NamedTensors parameters, LBFGSOptions options) : parameters_(std::m
   check(options);
   if (parameters_.empty()) fail(kLBFGS, "expected at least one parameter, got none");
   for (const NamedTensor& p : parameters_) {
-    if (!p.tensor.defined() || !p.tensor.is_leaf()) {
-      fail(kLBFGS,
-           fmt::format("expected leaves, got \"{}\", which is not one (use parameters(model), or as_leaf())", p.name));
-    }
-    if (p.tensor.dtype() != parameters_[0].tensor.dtype()) {
-      fail(kLBFGS, fmt::format("expected parameters of one type, got {} and {}", name(parameters_[0].tensor.dtype()),
-                               name(p.tensor.dtype())));
-    }
+    require(p.tensor.defined() && p.tensor.is_leaf(), kLBFGS,
+            "expected leaves, got \"{}\", which is not one (use parameters(model), or as_leaf())", p.name);
+    require(p.tensor.dtype() == parameters_[0].tensor.dtype(), kLBFGS, "expected parameters of one type, got {} and {}",
+            parameters_[0].tensor.dtype(), p.tensor.dtype());
     numel_ += p.tensor.numel();
   }
 }
@@ -116,9 +112,9 @@ LBFGS::Point LBFGS::evaluate_at(const Tensor& row, const Tensor& good, const std
 void LBFGS::fail_at(const Tensor& good, std::string_view where) {
   set_values(good);
   fail(kLBFGS,
-       fmt::format("the loss or its gradient is not finite {}; the parameters have the values of the last point "
-                   "where both were (a smaller lr, strong_wolfe, or Tape::trap_nan, which finds the operation)",
-                   where));
+       "the loss or its gradient is not finite {}; the parameters have the values of the last point where both were (a "
+       "smaller lr, strong_wolfe, or Tape::trap_nan, which finds the operation)",
+       where);
 }
 
 // --- directions ---
@@ -301,10 +297,9 @@ void LBFGS::load_state(const NamedTensors& state) {
     return entries.take(name, shape, dtype).detach();
   };
   const std::vector<int64_t> counts = take("counts", {3}, kInt64).to_vector<int64_t>();
-  if (counts[0] < 0 || counts[1] < 0 || counts[2] < 0 || counts[2] >= counts[0] + 1) {
-    fail(kLBFGS, fmt::format("expected valid counts in the state, got {} iterations, {} evaluations, {} pairs",
-                             counts[0], counts[1], counts[2]));
-  }
+  require(counts[0] >= 0 && counts[1] >= 0 && counts[2] >= 0 && counts[2] < counts[0] + 1, kLBFGS,
+          "expected valid counts in the state, got {} iterations, {} evaluations, {} pairs", counts[0], counts[1],
+          counts[2]);
   const std::vector<double> numbers = take("numbers", {3 + counts[2]}, kFloat64).to_vector<double>();
   require_in(kLBFGS, "lr", numbers[0], kNotNegative);
   const DType dtype = parameters_[0].tensor.dtype();

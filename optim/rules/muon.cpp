@@ -1,5 +1,5 @@
 // Muon.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/optim/detail/check.h>
 #include <tapegrad/optim/muon.h>
@@ -15,8 +15,8 @@ ParameterGroups matrices(ParameterGroups groups) {
   for (const ParameterGroup& group : groups) {
     for (const NamedTensor& p : group.parameters) {
       if (p.tensor.defined() && p.tensor.dim() != 2) {
-        fail("muon", fmt::format("expected parameters with two axes, got {} for \"{}\" (give the others to AdamW)",
-                                 str(p.tensor.shape()), p.name));
+        fail("muon", "expected parameters with two axes, got {} for \"{}\" (give the others to AdamW)",
+             p.tensor.shape(), p.name);
       }
     }
   }
@@ -55,9 +55,8 @@ Muon::Muon(ParameterGroups parameters, MuonOptions options)
     : Optimizer(matrices(std::move(parameters)), options.lr, options.weight_decay, {"momentum"}), options_(options) {
   require_in("muon", "momentum", options.momentum, kBelowOne);
   require_in("muon", "eps", options.eps, kNotNegative);
-  if (options.iterations < 1 || options.iterations >= 100) {
-    fail("muon", fmt::format("expected 1 to 99 iterations, got {}", options.iterations));
-  }
+  require(options.iterations >= 1 && options.iterations < 100, "muon", "expected 1 to 99 iterations, got {}",
+          options.iterations);
 }
 
 void Muon::update_all(const std::vector<Slot*>& slots) {

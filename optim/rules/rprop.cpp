@@ -23,8 +23,7 @@ void rprop(const optim::Elements& x, const optim::RpropOptions& options, double 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 
 namespace tapegrad::optim {
 
@@ -33,12 +32,10 @@ HWY_EXPORT(rprop);
 Rprop::Rprop(ParameterGroups parameters, RpropOptions options)
     : Optimizer(std::move(parameters), options.lr, 0, {"prev", "step_size"}), options_(options) {
   const RpropOptions& o = options_;
-  if (!(0 < o.eta_minus && o.eta_minus < 1 && 1 < o.eta_plus)) {
-    fail("rprop", fmt::format("expected 0 < eta_minus < 1 < eta_plus, got {} and {}", o.eta_minus, o.eta_plus));
-  }
-  if (!(0 < o.least_step && o.least_step <= o.largest_step)) {
-    fail("rprop", fmt::format("expected 0 < least_step <= largest_step, got {} and {}", o.least_step, o.largest_step));
-  }
+  require(0 < o.eta_minus && o.eta_minus < 1 && 1 < o.eta_plus, "rprop",
+          "expected 0 < eta_minus < 1 < eta_plus, got {} and {}", o.eta_minus, o.eta_plus);
+  require(0 < o.least_step && o.least_step <= o.largest_step, "rprop",
+          "expected 0 < least_step <= largest_step, got {} and {}", o.least_step, o.largest_step);
 }
 
 void Rprop::update(const Slot& slot, int64_t begin, int64_t end) {

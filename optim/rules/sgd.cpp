@@ -24,7 +24,7 @@ void sgd(const optim::Elements& x, const optim::SGDOptions& options, double lr, 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/optim/detail/check.h>
 
 namespace tapegrad::optim {
@@ -37,10 +37,9 @@ SGD::SGD(ParameterGroups parameters, SGDOptions options)
       options_(options) {
   require_in("sgd", "momentum", options.momentum, kNotNegative);
   require_in("sgd", "dampening", options.dampening, {});
-  if (options.nesterov && !(options.momentum > 0 && options.dampening == 0)) {
-    fail("sgd", fmt::format("expected nesterov with momentum and without dampening, got momentum {} and dampening {}",
-                            options.momentum, options.dampening));
-  }
+  require(!options.nesterov || (options.momentum > 0 && options.dampening == 0), "sgd",
+          "expected nesterov with momentum and without dampening, got momentum {} and dampening {}", options.momentum,
+          options.dampening);
 }
 
 void SGD::update(const Slot& slot, int64_t begin, int64_t end) {

@@ -105,8 +105,7 @@ struct TransformerStep {
   Tensor padding = nn::padding_mask(source), causal = nn::causal_mask(10);
   void operator()() {
     Tape tape;
-    const Tensor outputs = model(source, target, padding, causal);
-    const Tensor loss = nn::sequence_loss(outputs, target);
+    const Tensor outputs = model(source, target, padding, causal), loss = nn::sequence_loss(outputs, target);
     adam.step(tape.backward(loss));
   }
 };
@@ -126,8 +125,7 @@ struct ImageStep {
   Tensor x = randn({8, 4, 24, 24});
   void operator()() {
     Tape tape;
-    const Tensor h = avg_pool(upsample(max_pool(relu(batch_norm(x)))));
-    const Tensor y = group_norm(h);
+    const Tensor h = avg_pool(upsample(max_pool(relu(batch_norm(x))))), y = group_norm(h);
     adam.step(tape.backward(sum(y * y * y)));
   }
 };
@@ -195,8 +193,7 @@ struct LinearAlgebraStep {
   void operator()() {
     Tape tape;
     const Tensor weights = softmax(einsum("bthd,bshd->bhts", {x, x}));
-    const Tensor attended = einsum("bhts,bshd->bthd", {weights, x});
-    const Tensor positive = matmul(y, y.t()) + eye(12);
+    const Tensor attended = einsum("bhts,bshd->bthd", {weights, x}), positive = matmul(y, y.t()) + eye(12);
     const auto [q, r] = qr(positive);
     const Tensor all = sum(solve(positive, b)) + sum(cholesky(positive)) + sum(slogdet(positive).logabsdet) +
                        sum(q * r) + sum(eigvalsh(positive)) + sum(svdvals(positive));
@@ -227,12 +224,11 @@ class Steps : public testing::Test {
     if (std::thread::hardware_concurrency() < 2) return;
     std::atomic<bool> arrived{false};
     const std::thread::id own = std::this_thread::get_id();
-    for (int round = 0; round < 10'000 && !arrived; ++round) {
+    for (int round = 0; round < 10'000 && !arrived; ++round)
       parallel_for(64, 1, [&](int64_t, int64_t) {
         if (std::this_thread::get_id() != own) arrived = true;
         std::this_thread::sleep_for(std::chrono::microseconds(2));
       });
-    }
     ASSERT_TRUE(arrived) << "no worker has started";
   }
 };
@@ -285,9 +281,8 @@ TEST_F(Steps, OfDifferentShapesUseBoundedMemory) {
   const auto step = [&](int64_t rows) { Tape().backward(sum(gelu(matmul(randn({rows, 64}), weight)))); };
   for (int64_t rows = 1; rows <= 200; ++rows) step(rows);
   const int64_t reserved = pool::stats().reserved;
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 5; ++round)
     for (int64_t rows = 1; rows <= 200; ++rows) step(201 - rows);
-  }
   EXPECT_EQ(pool::stats().reserved, reserved);
 }
 

@@ -10,13 +10,6 @@ Tensor drawn_values(const Shape& shape, uint64_t seed = 3) {
   return uniform(shape, -1.5, 1.5, kFloat64, &generator);
 }
 
-void expect_within(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
-  ASSERT_EQ(str(a.shape()), str(b.shape()));
-  ASSERT_EQ(a.dtype(), b.dtype());
-  const std::vector<double> x = a.to(kFloat64).to_vector<double>(), y = b.to(kFloat64).to_vector<double>();
-  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], tolerance * (1 + std::abs(y[i]))) << i;
-}
-
 const auto cubes = [](const Tensor& x) { return sum(x * x * x); };
 
 TEST(Derivatives, OfOneTensor) {
@@ -39,8 +32,7 @@ TEST(Derivatives, OfSeveralTensorsAndOfSpans) {
   ASSERT_EQ(grads.size(), 3u);
   expect_within(grads[1], -a / (b * b));
   expect_within(grads[2], zeros({3}, kFloat64));
-  const std::vector<Tensor> list{a, b};
-  const std::vector<Tensor> both = grad([](std::span<const Tensor> x) { return sum(x[0] * x[1]); })(list);
+  const std::vector<Tensor> list{a, b}, both = grad([](std::span<const Tensor> x) { return sum(x[0] * x[1]); })(list);
   ASSERT_EQ(both.size(), 2u);
   expect_within(both[0], b);
   expect_within(both[1], a);
@@ -134,8 +126,7 @@ TEST(Derivatives, FlowIntoTheirPoint) {
 }
 
 TEST(Derivatives, LeaveNothingBehind) {
-  const Tensor x = drawn_values({3});
-  const Tensor g = grad(cubes)(x);
+  const Tensor x = drawn_values({3}), g = grad(cubes)(x);
   EXPECT_EQ(Tape::current(), nullptr);
   EXPECT_EQ(g.tape_index().tape, 0u);
   const Tensor leaf = x.as_leaf();
@@ -160,8 +151,7 @@ TEST(Derivatives, Errors) {
 TEST(BackwardOptions, RetainGraphRunsAgain) {
   const Tensor x = drawn_values({3}).as_leaf();
   Tape tape;
-  const Tensor y = sum(exp(x) * x);
-  const Tensor first = tape.backward(y, {.retain_graph = true})[x];
+  const Tensor y = sum(exp(x) * x), first = tape.backward(y, {.retain_graph = true})[x];
   const int64_t size = tape.size();
   expect_within(tape.backward(y, {.retain_graph = true})[x], first);
   EXPECT_EQ(tape.size(), size);  // backward itself was not recorded
@@ -171,7 +161,7 @@ TEST(BackwardOptions, RetainGraphRunsAgain) {
 
 // No operation overwrites or moves away what it captured.
 TEST(BackwardOptions, RetainGraphLeavesEveryOperationAsItWas) {
-  for (const tasks::OpSamples& of : tasks::op_samples()) {
+  for (const tasks::OpSamples& of : tasks::op_samples())
     for (const tasks::OpSample& sample : of.samples) {
       std::vector<Tensor> inputs, leaves;
       for (const Tensor& x : sample.inputs) {
@@ -194,7 +184,6 @@ TEST(BackwardOptions, RetainGraphLeavesEveryOperationAsItWas) {
         EXPECT_EQ(found, first) << of.op << ", " << sample.label << ", pass " << pass;
       }
     }
-  }
 }
 
 TEST(BackwardOptions, OnlyRunsWhatIsNeeded) {

@@ -39,8 +39,7 @@ constexpr int kManyDraws = 200'000;
 struct Exactly {
   double (*f)(double);
   Real (*exact)(Real);
-  template <class Draw>
-  double worst(const Draw& draw) const {
+  double worst(const auto& draw) const {
     double most = 0;
     for (int i = 0; i < kManyDraws; ++i) {
       const double x = draw();
@@ -181,11 +180,9 @@ TEST(FixedMath, BitsAreThoseOfEveryMachine) {
 // A rough logarithm decides where its error is too small to matter, the exact one elsewhere.
 TEST(FixedMath, RoughLogarithmsAreWithinTheirError) {
   Draws d;
-  for (int i = 0; i < 200'000; ++i) {
-    for (const double x : {d.even(0.5, 2), 1 + d.even(-1e-3, 1e-3), d.any_size(1e-307, 1e307)}) {
+  for (int i = 0; i < 200'000; ++i)
+    for (const double x : {d.even(0.5, 2), 1 + d.even(-1e-3, 1e-3), d.any_size(1e-307, 1e307)})
       ASSERT_LT(std::abs(fixed::rough_log(x) - fixed::log(x)), 0x1p-37) << x;
-    }
-  }
   for (const double x : {-1.0, -0.0, 0.0, 5e-324, kInf, kNan}) EXPECT_TRUE(std::isnan(fixed::rough_log(x))) << x;
 }
 
@@ -201,9 +198,8 @@ TEST(FixedMath, WholeNumbersOfRoughLogarithmsAreThoseOfExactOnes) {
         ++(exact > k ? above : below);
       }
     }
-    for (const double x : {0.0, 5e-324, 1.0}) {
+    for (const double x : {0.0, 5e-324, 1.0})
       EXPECT_EQ(fixed::ceil_of_quotient(x, by), std::ceil(fixed::log(x) / by)) << x << " " << by;
-    }
   }
   EXPECT_GT(below, 1000);
   EXPECT_GT(above, 1000);

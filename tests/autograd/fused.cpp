@@ -18,9 +18,8 @@ namespace tapegrad::HWY_NAMESPACE {
 // For n a multiple of kLanes<T>.
 template <class T>
 void emulated_row(int64_t n, const T* a, const T* b, const T* c, T* y) {
-  for (int64_t i = 0; i < n; i += kLanes<T>) {
+  for (int64_t i = 0; i < n; i += kLanes<T>)
     store<T>(emulated_fused(load(a + i).raw, load(b + i).raw, load(c + i).raw), y + i);
-  }
 }
 template <class T>
 void fused_row(int64_t n, const T* a, const T* b, const T* c, T* y) {

@@ -11,16 +11,19 @@ const Tensor kX = tensor({{0.3, -1.2, 0.7}, {1.9, 0.4, -0.6}}, kFloat64);
 const Tensor kRow = tensor({0.9, -0.2, 1.4}, kFloat64);
 
 // Records f(x), computed without recording, with the backward of the test.
-template <class F, class B>
-Tensor planted(const Tensor& x, F f, B backward, const Op& op = kPlanted) {
+Tensor planted(const Tensor& x, auto f, auto backward, const Op& op = kPlanted) {
   const Tensor constant = x.detach();
   return record(op, f(constant).detach(), {x}, [x, backward](const Tensor& dy) -> Grads { return backward(dy, x); });
 }
 
 Tensor cube(const Tensor& x) { return x * x * x; }
+// The cube with this backward(dy, x).
+auto cube_with(auto backward) {
+  return [backward](const Tensor& x) { return planted(x, cube, backward); };
+}
 
 TEST(Gradcheck, PassesCorrectOperations) {
-  const auto right = [](auto& x) { return planted(x, cube, [](auto& dy, auto& x) { return dy * x * x * 3; }); };
+  const auto right = cube_with([](auto& dy, auto& x) { return dy * x * x * 3; });
   const GradcheckReport report = gradcheck(right, {kX});
   EXPECT_TRUE(report.ok) << report.text;
   EXPECT_EQ(report.order, 0);
@@ -30,7 +33,7 @@ TEST(Gradcheck, PassesCorrectOperations) {
 }
 
 TEST(Gradcheck, CatchesAFactorOfAThousandth) {
-  const auto wrong = [](auto& x) { return planted(x, cube, [](auto& dy, auto& x) { return dy * x * x * 3.003; }); };
+  const auto wrong = cube_with([](auto& dy, auto& x) { return dy * x * x * 3.003; });
   const GradcheckReport report = gradcheck(wrong, {kX});
   EXPECT_FALSE(report.ok);
   EXPECT_EQ(report.order, 1);
@@ -50,18 +53,15 @@ TEST(Gradcheck, CatchesASmallMissingTerm) {
 }
 
 TEST(Gradcheck, CatchesTheWrongSecondDerivative) {
-  const auto forgets_itself = [](auto& x) {  // the slope taken as a constant
-    return planted(x, cube, [](auto& dy, auto& x) { return dy * (x * x * 3).detach(); });
-  };
+  // the slope taken as a constant
+  const auto forgets_itself = cube_with([](auto& dy, auto& x) { return dy * (x * x * 3).detach(); });
   EXPECT_TRUE(gradcheck(forgets_itself, {kX}, {.order = 1}));
   EXPECT_EQ(gradcheck(forgets_itself, {kX}).order, 2);
 
-  const auto off_by_a_thousandth = [](auto& x) {
-    return planted(x, cube, [](auto& dy, auto& x) {
-      const auto square = [](auto& v) { return v * v; };
-      return dy * 3 * planted(x, square, [](auto& g, auto& v) { return g * v * 2.002; });
-    });
-  };
+  const auto off_by_a_thousandth = cube_with([](auto& dy, auto& x) {
+    const auto square = [](auto& v) { return v * v; };
+    return dy * 3 * planted(x, square, [](auto& g, auto& v) { return g * v * 2.002; });
+  });
   EXPECT_TRUE(gradcheck(off_by_a_thousandth, {kX}, {.order = 1}));
   const GradcheckReport report = gradcheck(off_by_a_thousandth, {kX});
   EXPECT_EQ(report.order, 2);
@@ -76,20 +76,16 @@ TEST(Gradcheck, CatchesTheWrongSecondDerivative) {
 }
 
 TEST(Gradcheck, CatchesALostDependenceOnDy) {
-  const auto wrong = [](auto& x) {
-    return planted(x, cube, [](auto& dy, auto& x) { return dy.detach() * x * x * 3; });
-  };
+  const auto wrong = cube_with([](auto& dy, auto& x) { return dy.detach() * x * x * 3; });
   EXPECT_TRUE(gradcheck(wrong, {kX}, {.order = 1}));
   const GradcheckReport report = gradcheck(wrong, {kX});
   EXPECT_EQ(report.order, 2);
   EXPECT_EQ(report.input, 1);  // dy comes after the inputs
-  EXPECT_NE(report.text.find("by the seed at"), std::string::npos) << report.text;
+  expect_parts(report.text, {"by the seed at"});
 }
 
 TEST(Gradcheck, CatchesAnotherFormulaUnderCreateGraph) {
-  const auto wrong = [](auto& x) {
-    return planted(x, cube, [](auto& dy, auto& x) { return dy * x * x * (Tape::current() ? 3.003 : 3); });
-  };
+  const auto wrong = cube_with([](auto& dy, auto& x) { return dy * x * x * (Tape::current() ? 3.003 : 3); });
   EXPECT_TRUE(gradcheck(wrong, {kX}, {.order = 1}));
   const GradcheckReport report = gradcheck(wrong, {kX});
   EXPECT_EQ(report.order, 2);
@@ -117,12 +113,10 @@ TEST(Gradcheck, CatchesMistakesForStridedInputs) {
     return planted(
         x, [&](auto& v) { return cube(in_order_of_memory(v)); }, [](auto& dy, auto& v) { return dy * v * v * 3; });
   };
-  const auto wrong_slope = [&](auto& x) {
-    return planted(x, cube, [&](auto& dy, auto& v) {
-      const Tensor misread = in_order_of_memory(v);
-      return dy * misread * misread * 3;
-    });
-  };
+  const auto wrong_slope = cube_with([&](auto& dy, auto& v) {
+    const Tensor misread = in_order_of_memory(v);
+    return dy * misread * misread * 3;
+  });
   EXPECT_TRUE(gradcheck(wrong_value, {kX}));
   EXPECT_TEXT(gradcheck(wrong_value, {kX.t()}).text);
   EXPECT_TRUE(gradcheck(wrong_slope, {kX}, {.order = 1}));
@@ -130,14 +124,11 @@ TEST(Gradcheck, CatchesMistakesForStridedInputs) {
 }
 
 TEST(Gradcheck, CatchesOneWrongElement) {
-  const auto wrong = [](auto& x) {
-    return planted(x, cube, [](auto& dy, auto& x) {
-      const Tensor grad = (dy * x * x * 3).detach();
-      const Tensor copy = from_data(grad.data<double>(), grad.numel(), grad.shape(), kFloat64);
-      copy.mutable_data<double>()[grad.numel() - 1] *= 1.001;
-      return copy;
-    });
-  };
+  const auto wrong = cube_with([](auto& dy, auto& x) {
+    const Tensor copy = (dy * x * x * 3).detach().clone();
+    copy.mutable_data<double>()[copy.numel() - 1] *= 1.001;
+    return copy;
+  });
   const GradcheckReport report = gradcheck(wrong, {kX});
   EXPECT_EQ(report.order, 1);
   EXPECT_EQ(report.index, 5);
@@ -145,14 +136,12 @@ TEST(Gradcheck, CatchesOneWrongElement) {
 }
 
 TEST(Gradcheck, CatchesABackwardThatMisreadsDy) {
-  const auto wrong = [](auto& x) {
-    return planted(x, cube, [](const Tensor& dy, const Tensor& x) {
-      return from_data(dy.data<double>(), dy.numel(), dy.shape(), kFloat64) * x * x * 3;
-    });
-  };
+  const auto wrong = cube_with([](const Tensor& dy, const Tensor& x) {
+    return from_data(dy.data<double>(), dy.numel(), dy.shape(), kFloat64) * x * x * 3;
+  });
   const GradcheckReport report = gradcheck(wrong, {kX}, {.order = 1});
   EXPECT_FALSE(report.ok);
-  EXPECT_NE(report.text.find("a strided dy gives different gradients"), std::string::npos) << report.text;
+  expect_parts(report.text, {"a strided dy gives different gradients"});
 }
 
 TEST(Gradcheck, CatchesAGradientThatDependsOnOtherLeaves) {
@@ -162,10 +151,8 @@ TEST(Gradcheck, CatchesAGradientThatDependsOnOtherLeaves) {
       return {dy * b * factor, dy * a};
     });
   };
-  const GradcheckReport report = gradcheck(wrong, {kX, kRow});
-  EXPECT_NE(report.text.find("input 0 gets a different gradient when the other inputs are constants"),
-            std::string::npos)
-      << report.text;
+  expect_parts(gradcheck(wrong, {kX, kRow}).text,
+               {"input 0 gets a different gradient when the other inputs are constants"});
 }
 
 TEST(Gradcheck, CatchesFunctionsThatAreNotDeterministic) {
@@ -185,9 +172,7 @@ TEST(Gradcheck, CatchesFunctionsThatAreNotDeterministic) {
 TEST(Gradcheck, CatchesWhatIsWrongNowAndThen) {
   for (const int order : {1, 2}) {
     int calls = 0;
-    const auto wrong = [&](auto& x) {
-      return planted(x, cube, [&](auto& dy, auto& v) { return dy * v * v * (++calls % 50 == 0 ? 3.03 : 3); });
-    };
+    const auto wrong = cube_with([&](auto& dy, auto& v) { return dy * v * v * (++calls % 50 == 0 ? 3.03 : 3); });
     EXPECT_FALSE(gradcheck(wrong, {order == 1 ? tensor({0.3, 1.2, 0.7, 0.2, 0.1, 0.6, 0.9}, kFloat64) : kX}).ok);
   }
 }
@@ -212,9 +197,7 @@ TEST(Gradcheck, CatchesAGradientThatDependsOnWhatIsWanted) {
 }
 
 TEST(Gradcheck, NamesTheFirstNaN) {
-  const auto wrong = [](auto& x) {
-    return planted(x, cube, [](auto& dy, auto& v) { return masked_fill(dy * v * v * 3, gt(v, 0.6), NAN); });
-  };
+  const auto wrong = cube_with([](auto& dy, auto& v) { return masked_fill(dy * v * v * 3, gt(v, 0.6), NAN); });
   EXPECT_EQ(gradcheck(wrong, {kX}).text, "order 1: output [0, 0] by input 0 at [0, 2]: analytic nan, numerical 0");
 }
 
@@ -231,7 +214,7 @@ TEST(Gradcheck, RequiresThatFusedOperationsRejectCreateGraph) {
   EXPECT_TRUE(gradcheck(fused, {kX}, {.refuses = "planted_fused"}));
   EXPECT_TEXT(gradcheck(fused, {kX}).text);
   EXPECT_TRUE(gradcheck(fused, {kX}, {.order = 1}));
-  const auto plain = [&](auto& x) { return planted(x, cube, slope); };
+  const auto plain = cube_with(slope);
   EXPECT_TEXT(gradcheck(plain, {kX}, {.refuses = "planted_fused"}).text);
 }
 
@@ -308,7 +291,7 @@ TEST(Gradcheck, SmoothFunctionsOfEverySize) {
           [=](auto& dy) -> Grads { return vjp(f, x.detach(), dy.detach()).product * factor; });
     };
   };
-  for (const double size : {1e-6, 1e-3, 1e3, 1e6}) {
+  for (const double size : {1e-6, 1e-3, 1e3, 1e6})
     for (const double out : {1e-6, 1e6}) {
       const auto expect = [&](const char* name, auto f) {
         EXPECT_TRUE(gradients_match(f, {abs(kX) * size})) << name << " at " << size << " times " << out;
@@ -319,15 +302,12 @@ TEST(Gradcheck, SmoothFunctionsOfEverySize) {
       expect("sin", [=](auto& x) { return sin(x / size) * out; });
       expect("logsumexp", [=](auto& x) { return logsumexp(x / size, -1) * out; });
     }
-  }
   EXPECT_TRUE(gradcheck([](auto& x) { return tanh(x); }, {kX * 1e6}).ok) << "saturated";
 }
 
 TEST(Gradcheck, DoesNotExcuseWrongGradients) {
   const auto with_slope = [](auto f, auto slope) {
-    return [f, slope](const Tensor& x) {
-      return planted(x, f, [slope](const Tensor& dy, const Tensor& v) { return dy * slope(v); });
-    };
+    return [f, slope](const Tensor& x) { return planted(x, f, [slope](auto& dy, auto& v) { return dy * slope(v); }); };
   };
   const auto expect_plain = [](auto f, const Tensor& x) {
     const GradcheckReport report = gradcheck(f, {x});
@@ -336,12 +316,9 @@ TEST(Gradcheck, DoesNotExcuseWrongGradients) {
   };
   for (const double wrong : {1e-6, 1e-3, 1.0}) {
     expect_plain(with_slope(cube, [=](const Tensor& v) { return v * v * (3 + wrong); }), kX);
-    expect_plain(with_slope([](const Tensor& v) { return v * 2; }, [=](const Tensor& v) { return v * 0 + 2 + wrong; }),
-                 kX);
-    expect_plain(with_slope([](const Tensor& v) { return exp(v); }, [=](const Tensor& v) { return exp(v) + wrong; }),
-                 kX);
-    expect_plain(
-        with_slope([](const Tensor& v) { return 1e6 + v; }, [=](const Tensor& v) { return v * 0 + 1 + wrong; }), kX);
+    expect_plain(with_slope([](auto& v) { return v * 2; }, [=](const Tensor& v) { return v * 0 + 2 + wrong; }), kX);
+    expect_plain(with_slope([](auto& v) { return exp(v); }, [=](const Tensor& v) { return exp(v) + wrong; }), kX);
+    expect_plain(with_slope([](auto& v) { return 1e6 + v; }, [=](const Tensor& v) { return v * 0 + 1 + wrong; }), kX);
   }
   // Near a kink and at a kink, with a gradient that is that of neither side.
   const auto doubled =
@@ -371,8 +348,7 @@ TEST(Gradcheck, RejectsWhatItCannotCheck) {
 
 TEST(Gradcheck, DoesNotChangeALiveTape) {
   Tape tape;
-  const Tensor x = kX.as_leaf();
-  const Tensor y = x * x;
+  const Tensor x = kX.as_leaf(), y = x * x;
   const int64_t size = tape.size();
   EXPECT_TRUE(gradcheck([](auto& v) { return v * v; }, {y}));
   EXPECT_EQ(tape.size(), size);

@@ -11,8 +11,7 @@ namespace {
 constexpr int64_t kMegabyte = int64_t{1} << 20;
 
 // Exit code of f in a child process, which has `seconds` of time; -1 if a signal ended it.
-template <class F>
-int in_child(unsigned seconds, F f) {
+int in_child(unsigned seconds, auto f) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(seconds);
@@ -92,9 +91,8 @@ TEST(Pool, ReleasesBlocksWhenTheSystemHasNoMemory) {
                      [] {
                        const rlimit limit{1LL << 30, 1LL << 30};
                        setrlimit(RLIMIT_AS, &limit);
-                       for (double megabytes = 1; megabytes < 256; megabytes *= 1.05) {
+                       for (double megabytes = 1; megabytes < 256; megabytes *= 1.05)
                          Tensor::empty({static_cast<int64_t>(megabytes * (1 << 18))});
-                       }
                        return 0;
                      }),
             0);
@@ -137,7 +135,7 @@ TEST(Pool, IsUsableInAChildProcess) {
     }
   });
   int failed = 0;
-  for (int i = 0; i < 300 && failed == 0; ++i) {
+  for (int i = 0; i < 300 && failed == 0; ++i)
     failed += in_child(20, [] {
                 Tape tape;
                 const Tensor x = ones({300, 300}).as_leaf();
@@ -145,7 +143,6 @@ TEST(Pool, IsUsableInAChildProcess) {
                 set_num_threads(2);
                 return tape.backward(sum(x * x))[x].to_vector<float>()[0] == 2 ? 0 : 1;
               }) != 0;
-  }
   stop = true;
   other.join();
   EXPECT_EQ(failed, 0);

@@ -85,7 +85,7 @@ TEST(Bits, FindsEveryDifference) {
                                 bits_of({{"x", x}, {"x", x}})};
   EXPECT_EQ(seen.size(), 10U);
   std::vector<float> values = x.to_vector<float>();
-  for (float& value : values) {
+  for (float& value : values)
     for (int bit = 0; bit < 32; ++bit) {
       uint32_t word = 0;
       std::memcpy(&word, &value, 4);
@@ -95,7 +95,6 @@ TEST(Bits, FindsEveryDifference) {
       EXPECT_TRUE(seen.insert(hash_of(tensor(values, {2, 3}))).second) << bit;
       value = kept;
     }
-  }
   EXPECT_EQ(hash_of(x.t()), hash_of(x.t().contiguous()));
   EXPECT_EQ(hash_of(x.slice(0, 1)), hash_of(tensor({3.0, 4.0, 5.0}, kFloat32).reshape({1, 3})));
   EXPECT_EQ(error_of([] { bits_of({{"x", Tensor()}}); }).substr(0, 8), "[tensor]");
@@ -173,9 +172,8 @@ TEST(Graph, HasEveryOperationParameterAndInput) {
 TEST(Graph, OperationsAreInTheFramesOfTheirModules) {
   const Dot dot = read_dot(drawn({.depth = 0}));
   std::set<std::string> places;
-  for (const auto& [node, label] : dot.labels) {
+  for (const auto& [node, label] : dot.labels)
     places.insert(label.substr(0, label.find('\\')) + " in " + dot.places.at(node));
-  }
   for (const char* part :
        {"embedding in table", "layer_norm in blocks.1.norm", "linear in blocks.2.up", "relu in blocks.0",
         "add in blocks.0", "add in blocks.1", "add in blocks.2",  // the residual sum ends a block

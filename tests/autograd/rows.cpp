@@ -12,12 +12,6 @@ Tensor row_values(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
   return uniform(shape, -1.2, 1.2, dtype, &generator);
 }
 
-void expect_same_values(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
-  ASSERT_EQ(str(a.shape()), str(b.shape()));
-  ASSERT_EQ(a.dtype(), b.dtype());
-  EXPECT_TRUE(allclose(a, b, tolerance, tolerance)) << largest_difference(a, b);
-}
-
 std::vector<Tensor> one_row(Rows x, int64_t row) {
   std::vector<Tensor> found;
   for (const Tensor& one : x) found.push_back(one.slice(0, row, row + 1));
@@ -33,9 +27,8 @@ void expect_jacobians(const RowFunction& f, const std::vector<Tensor>& x) {
   ASSERT_EQ(found.size(), x.size());
   for (int64_t row = 0; row < x[0].size(0); ++row) {
     const std::vector<Tensor> single = jacobian(f, one_row(x, row));  // [1, out..., 1, in...]
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      expect_same_values(found[i].select(0, row), single[i].select(0, 0).select(found[i].dim() - x[i].dim(), 0));
-    }
+    for (std::size_t i = 0; i < x.size(); ++i)
+      expect_within(found[i].select(0, row), single[i].select(0, 0).select(found[i].dim() - x[i].dim(), 0));
   }
 }
 
@@ -55,7 +48,7 @@ TEST(BatchJacobian, HasTheShapesOfResultAndArgument) {
   expect_jacobians(turned, {x});
   EXPECT_EQ(str(batch_jacobian(turned, std::vector<Tensor>{x})[0].shape()), "[4, 3, 2, 2, 3]");
   const Tensor scalars = batch_jacobian([](const Tensor& v) { return v * v * v; }, row_values({4}, 2));
-  expect_same_values(scalars, 3 * row_values({4}, 2) * row_values({4}, 2));
+  expect_within(scalars, 3 * row_values({4}, 2) * row_values({4}, 2));
   const auto images = [](Rows v) {  // [B] -> [B, 2, 3]: by directions
     return exp(v[0].reshape({-1, 1, 1}) * row_values({2, 3}, 3));
   };
@@ -63,7 +56,7 @@ TEST(BatchJacobian, HasTheShapesOfResultAndArgument) {
   EXPECT_EQ(str(batch_jacobian([](const Tensor& v) { return v * 2; }, zeros({0, 3})).shape()), "[0, 3, 3]");
   EXPECT_EQ(str(batch_jacobian([](const Tensor& v) { return v.slice(1, 0, 0); }, x).shape()), "[4, 0, 3, 2, 3]");
   const auto constant = [](const Tensor& v) { return ones({v.size(0), 2}, kFloat64); };
-  expect_same_values(batch_jacobian(constant, x), zeros({4, 2, 2, 3}, kFloat64));
+  expect_within(batch_jacobian(constant, x), zeros({4, 2, 2, 3}, kFloat64));
 }
 
 TEST(BatchJacobian, OfSeveralArguments) {
@@ -141,7 +134,7 @@ void expect_single(const Batch& of, int64_t examples, double tolerance = 1e-12) 
     const Gradients single = Tape().backward(of.losses(rows));
     for (const Tensor& leaf : of.leaves) {
       ASSERT_EQ(found[leaf].size(0), examples);
-      expect_same_values(found[leaf].select(0, example), single[leaf], tolerance);
+      expect_within(found[leaf].select(0, example), single[leaf], tolerance);
     }
   }
 }
@@ -268,9 +261,9 @@ TEST(PerExample, WeighsTheLosses) {
   Tape tape;
   const Tensor losses = of.losses(of.rows);
   const Gradients weighed = tape.backward(losses, {.retain_graph = true, .grad_output = by, .per_example = true});
-  expect_same_values(weighed[w], plain[w] * by.reshape({5, 1, 1}));
-  expect_same_values(tape.backward(losses, {.retain_graph = true, .only = {w}, .per_example = true})[w], plain[w]);
-  expect_same_values(sum(plain[w], 0), tape.backward(sum(losses))[w]);
+  expect_within(weighed[w], plain[w] * by.reshape({5, 1, 1}));
+  expect_within(tape.backward(losses, {.retain_graph = true, .only = {w}, .per_example = true})[w], plain[w]);
+  expect_within(sum(plain[w], 0), tape.backward(sum(losses))[w]);
 }
 
 TEST(PerExample, CustomOperations) {

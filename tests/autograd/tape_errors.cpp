@@ -49,10 +49,9 @@ TEST(TapeRejects, InvalidLosses) {
   const Tensor y = x * x;
   EXPECT_ERROR(tape.backward(y));
   EXPECT_ERROR(tape.backward(y, {.grad_output = ones({3})}));
-  for (const DType other : {kFloat64, kInt64}) {
+  for (const DType other : {kFloat64, kInt64})
     EXPECT_EQ(error_of([&] { tape.backward(y, {.grad_output = ones({2}, other)}); }),
               fmt::format("[backward] expected a grad_output of the loss's float32 [2], got {} [2]", name(other)));
-  }
   EXPECT_ERROR(tape.backward(sum(y), {.keep = {ones({4})}}));
   EXPECT_TEXT(error_of([&] {
     Tape inner;
@@ -74,10 +73,6 @@ TEST(TapeRejects, GradientsOfUnusedLeaves) {
   EXPECT_ERROR(grads[y]);
   EXPECT_FALSE(grads.contains(idle));
   EXPECT_TRUE(grads.contains(x));
-}
-
-TEST(TapeRejects, LeavesOfIntegers) {
-  EXPECT_EQ(error_of([] { arange(3).as_leaf(); }), "[as_leaf] expected float32 or float64, got int64");
 }
 
 TEST(TapeRejects, TensorsOfAnotherThread) {
@@ -121,8 +116,7 @@ TEST(TapeRejects, ChangesOfAParameterThatItRecorded) {
   {
     Tape tape;
     const Tensor y = sum(weight * weight);
-    const std::string error = error_of([&] { weight.set(zeros({2})); });
-    EXPECT_NE(error.find("recorded"), std::string::npos) << error;
+    expect_parts(error_of([&] { weight.set(zeros({2})); }), {"recorded"});
     tape.backward(y);
     weight.set(zeros({2}));  // after backward, a tape holds nothing
   }
@@ -141,9 +135,9 @@ TEST(TapeRejects, MoreTapesOfOneLeafThanItCanCount) {
   for (int i = 0; i < 2; ++i) record_on_another();
   EXPECT_TEXT(error_of(record_on_another));
   weight.freeze();
-  EXPECT_NE(error_of(record_on_another).find("at most 32767"), std::string::npos) << "frozen leaves are counted, too";
+  expect_parts(error_of(record_on_another), {"at most 32767"});  // frozen leaves are counted, too
   weight.freeze(false);
-  EXPECT_NE(error_of([&] { weight.set(zeros({2})); }).find("recorded"), std::string::npos);
+  expect_parts(error_of([&] { weight.set(zeros({2})); }), {"recorded"});
   while (!tapes.empty()) tapes.pop_back();  // the last one first
   for (int i = 0; i < others; ++i) weight.tensor().end_recording();
   weight.set(zeros({2}));
@@ -191,33 +185,31 @@ TEST(NanTrap, NamesOperationPositionAndShapesOfAGradient) {
 
 // The -inf of a mask is put there on purpose; what is passed on of it is, too.
 TEST(NanTrap, IsSilentAboutMasks) {
-  const double hidden = -std::numeric_limits<double>::infinity();
   const Tensor x = tensor({{0.5, 1.0}, {2.0, -1.0}}).as_leaf(), shown = tensor({{true, false}, {true, true}});
-  const Tensor added = where(shown, zeros({2, 2}), hidden);  // a constant
+  const Tensor added = where(shown, zeros({2, 2}), -kInf);  // a constant
   const auto gradient = [&](auto masked) {
     Tape tape;
     tape.trap_nan();
     const Gradients grads = tape.backward(sum(square(softmax(masked(x * 2)).t())));
     return grads[x].to_vector<float>();
   };
-  const auto filled = gradient([&](const Tensor& y) { return masked_fill(y, !shown, hidden); });
+  const auto filled = gradient([&](const Tensor& y) { return masked_fill(y, !shown, -kInf); });
   EXPECT_EQ(filled[0], 0);
   EXPECT_NE(filled[2], 0);
-  EXPECT_EQ(gradient([&](const Tensor& y) { return where(shown, y, hidden); }), filled);
+  EXPECT_EQ(gradient([&](const Tensor& y) { return where(shown, y, -kInf); }), filled);
   EXPECT_EQ(gradient([&](const Tensor& y) { return (y + added).reshape({1, 2, 2})[0]; }), filled);
 }
 
 TEST(NanTrap, NamesWhatMasksMakeNan) {
-  const double infinity = std::numeric_limits<double>::infinity();
   const Tensor x = tensor({0.0, 1.0}).as_leaf(), shown = tensor({true, false});
   Tape tape;
   tape.trap_nan();
-  const Tensor masked = where(shown, x, -infinity);
+  const Tensor masked = where(shown, x, -kInf);
   const auto begin = [&](const auto& f) { return error_of(f).substr(0, 32); };
   EXPECT_EQ(begin([&] { masked - masked; }), "[sub] the value is not finite at");
   EXPECT_EQ(begin([&] { masked* zeros({2}); }), "[mul] the value is not finite at");
   EXPECT_EQ(begin([&] { -masked; }), "[neg] the value is not finite at");
-  EXPECT_EQ(begin([&] { where(shown, x, infinity); }), "[where] the value is not finite ");
+  EXPECT_EQ(begin([&] { where(shown, x, kInf); }), "[where] the value is not finite ");
   EXPECT_EQ(begin([&] { masked_fill(x, shown, NAN); }), "[masked_fill] the value is not f");
 }
 

@@ -49,11 +49,9 @@ TEST_F(TrainTogether, CopyHasTheBitsOfOneProcess) {
     const RunSetting here{.folder = folder.path() / name};
     std::filesystem::create_directory(here.folder);
     const Arguments run = tiny_run("copy", "out", {"--accumulate", "4", "--threads", "1", "--num-epochs", "1"});
-    return processes == 1 ? run_command(run, here) : run_ranks(processes, joined({kCommand}, run), here);
+    return successful(processes == 1 ? run_command(run, here) : run_ranks(processes, joined({kCommand}, run), here));
   };
   const Ran one = run_in("one", 1), four = run_in("four", 4);
-  ASSERT_EQ(one.code, 0) << one.err;
-  ASSERT_EQ(four.code, 0) << four.err;
   expect_same_run(folder / "one/out", folder / "four/out");
   EXPECT_EQ(four.out, one.out);  // the first process prints, and its last batch is that of one process
 }
@@ -133,9 +131,8 @@ TEST_F(TrainTogether, LowRankUpdatesHaveTheBitsOfOneProcess) {
             out,
         folder);
   };
-  const Ran one = run_command(tuned("one")), two = train_together(2, tuned("two"));
-  ASSERT_EQ(one.code, 0) << one.err;
-  ASSERT_EQ(two.code, 0) << two.err;
+  successful(run_command(tuned("one")));
+  successful(train_together(2, tuned("two")));
   expect_same_run(folder / "one", folder / "two");
   const std::string adapter = slurp(folder / "one/adapter/adapter_model.safetensors");
   EXPECT_FALSE(adapter.empty());

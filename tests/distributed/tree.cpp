@@ -79,7 +79,7 @@ TEST(Tree, ValuesAtOnceAreThoseOfAStep) {
 
 TEST(Buckets, HaveEveryElementOnce) {
   NamedTensors parameters{{"a", zeros({100'000})}, {"b", zeros({7})}, {"c", zeros({300, 300})}, {"d", zeros({0})}};
-  for (const bool cut : {true, false}) {
+  for (const bool cut : {true, false})
     for (const int size : {1, 2, 3, 8}) {
       std::vector<int64_t> found(parameters.size()), load(static_cast<std::size_t>(size));
       for (const detail::Bucket& bucket : detail::make_buckets(parameters, size, 1 << 20, cut)) {
@@ -101,7 +101,6 @@ TEST(Buckets, HaveEveryElementOnce) {
       for (std::size_t p = 0; p < parameters.size(); ++p) EXPECT_EQ(found[p], parameters[p].tensor.numel());
       EXPECT_TRUE(!cut || size != 2 || std::abs(load[0] - load[1]) < 2 * detail::kBlock);
     }
-  }
 }
 
 }  // namespace

@@ -39,8 +39,7 @@ TEST(Ranks, Collectives) {
   const Tensor total = world().all_reduce(large);
   EXPECT_EQ(world().broadcast(total).to_vector<float>(), total.to_vector<float>());
 
-  const Tensor rows = numbers({2 * n, 2}, me + 1);
-  const Tensor own = world().reduce_scatter(rows.t().contiguous().t());
+  const Tensor rows = numbers({2 * n, 2}, me + 1), own = world().reduce_scatter(rows.t().contiguous().t());
   EXPECT_EQ(own.to_vector<float>(), numbers({2 * n, 2}, sum).slice(0, 2 * me, 2 * me + 2).to_vector<float>());
   const Tensor all = world().all_gather(x);
   EXPECT_EQ(all.shape(), Shape({2 * n, 3}));
@@ -106,6 +105,13 @@ struct Net {
   }
 };
 
+// Copies of all parameters.
+NamedTensors copied(const Net& net) {
+  NamedTensors copies;
+  for (const NamedTensor& p : nn::parameters(net)) copies.push_back({p.name, p.tensor.clone()});
+  return copies;
+}
+
 // Three steps of six batches; the layer `extra` is used by the last batch only. Returns the parameters and the state.
 template <class Optimizer, class Options>
 std::pair<NamedTensors, NamedTensors> trained(const World& world, const Options& options,
@@ -116,20 +122,18 @@ std::pair<NamedTensors, NamedTensors> trained(const World& world, const Options&
   parallel.accumulate = 6;
   DataParallel steps(world, optimizer, parallel);
   double last = 0;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; ++i)
     last = steps.step([&](int64_t batch) {
       Generator data(static_cast<uint64_t>(batch));
       const Tensor x = randn({4, 40}, kFloat32, &data);
       return mse_loss(net(x, batch % 6 == 5), ones({4, 3}));
     });
-  }
   EXPECT_TRUE(std::isfinite(last));
   const double drawn = randn({1}).item();  // batches have their own draws
   manual_seed(5);
   const Net again;
   EXPECT_EQ(drawn, randn({1}).item());
-  NamedTensors parameters;
-  for (const NamedTensor& p : nn::parameters(net)) parameters.push_back({p.name, p.tensor.clone()});
+  NamedTensors parameters = copied(net);
   NamedTensors state = steps.state();
   if (world.rank() == 0) {  // the state goes back in, whole
     Optimizer other(nn::parameters(net), options);
@@ -237,8 +241,7 @@ TEST(Ranks, MissingAndUnknownGradients) {
     DataParallel parallel(world(), sgd, {.accumulate = 2 * n});
     return error_of([&] {
       parallel.step([&](int64_t batch) {
-        const Tensor x = ones({1, 40}), y = net(x, extra);
-        const Tensor one = sgd.parameters()[0].tensor.flatten()[0] * factor;
+        const Tensor x = ones({1, 40}), y = net(x, extra), one = sgd.parameters()[0].tensor.flatten()[0] * factor;
         return mean(batch == batch_with_unknown ? y + other(x) : y) + one;
       });
     });
@@ -266,18 +269,14 @@ TEST(Ranks, ClipsTheGradientsOfTheOptimisersParameters) {
     const nn::Linear other(40, 3);
     optim::SGD sgd(nn::parameters(net), {.lr = 0.5});
     sgd.ignore(nn::parameters(other));
-    NamedTensors changed;
-    for (const NamedTensor& p : nn::parameters(net)) changed.push_back({p.name, p.tensor.clone()});
+    NamedTensors changed = copied(net);
     DataParallel parallel(world, sgd, {.accumulate = 6, .clip_grad_norm = 1e-2});
     parallel.step([&](int64_t) {
       const Tensor x = ones({1, 40});
       return mean(net(x, true) + 100 * other(x));
     });
-    std::size_t i = 0;
-    for (const NamedTensor& p : nn::parameters(net)) {
-      changed[i].tensor = changed[i].tensor - p.tensor;
-      ++i;
-    }
+    const NamedTensors now = nn::parameters(net);
+    for (std::size_t i = 0; i < now.size(); ++i) changed[i].tensor = changed[i].tensor - now[i].tensor;
     return changed;
   };
   const NamedTensors alone = changes(World::alone());
@@ -307,9 +306,7 @@ std::pair<NamedTensors, double> after_one_step(const World& world, const std::ve
     return MeanLoss(mse_loss(end - first == 1 ? out : net(x.slice(0, first, end), false), y.slice(0, first, end)),
                     static_cast<double>(end - first));
   });
-  NamedTensors parameters;
-  for (const NamedTensor& p : nn::parameters(net)) parameters.push_back({p.name, p.tensor.clone()});
-  return {parameters, loss};
+  return {copied(net), loss};
 }
 
 TEST(Ranks, AStepOfUnequalBatchesIsThatOfOneBatch) {
@@ -322,9 +319,8 @@ TEST(Ranks, AStepOfUnequalBatchesIsThatOfOneBatch) {
     const auto [one, loss] = after_one_step(World::alone(), rows, kFloat32);
     const auto [whole, whole_loss] = after_one_step(World::alone(), together, kFloat32);
     EXPECT_NEAR(loss, whole_loss, 1e-6);
-    for (std::size_t i = 0; i < one.size(); ++i) {
+    for (std::size_t i = 0; i < one.size(); ++i)
       EXPECT_LT(amax(abs(one[i].tensor - whole[i].tensor)).item(), 1e-6) << one[i].name;
-    }
     const auto [many, same_loss] = after_one_step(world(), rows, kFloat32);
     expect_same(one, many);
     EXPECT_EQ(loss, same_loss);
@@ -350,19 +346,15 @@ TEST(Ranks, TermsThatCannotBeMeantAreErrors) {
   EXPECT_EQ(step(INFINITY), "[data_parallel] expected a finite number of terms of at least 0, got inf");
 }
 
-TEST(World, TwoProcesses) {
+TEST(World, SeveralProcesses) {
   SKIP_WITHOUT_MPIRUN();
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const Ran ran = successful(run_ranks(2, {self, "--gtest_brief=1", "--gtest_color=no",
-                                           "--gtest_filter=Ranks.*Unequal*:Ranks.StepsHave*:Ranks.Terms*"}));
-  EXPECT_NE(ran.out.find("[  PASSED  ] 3 tests."), std::string::npos) << ran.out << ran.err;
-}
-
-TEST(World, ThreeProcesses) {
-  SKIP_WITHOUT_MPIRUN();
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const Ran ran = successful(run_ranks(3, {self, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=Ranks.*"}));
-  EXPECT_NE(ran.out.find("[  PASSED  ] 11 tests."), std::string::npos) << ran.out << ran.err;
+  for (const auto& [processes, filter, tests] :
+       {std::tuple(2, "Ranks.*Unequal*:Ranks.StepsHave*:Ranks.Terms*", 3), {3, "Ranks.*", 11}}) {
+    const Ran ran = successful(
+        run_ranks(processes, {self, "--gtest_brief=1", "--gtest_color=no", std::string("--gtest_filter=") + filter}));
+    expect_parts(ran.out, {fmt::format("[  PASSED  ] {} tests.", tests)});
+  }
 }
 
 }  // namespace

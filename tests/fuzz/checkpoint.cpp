@@ -5,10 +5,10 @@
 using namespace tapegrad::fuzz;
 using tapegrad::train::Checkpoint;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+void fuzz(std::string_view input) {
   static const MemoryFile file;
   static const std::string sealed = new_folder() + "/checkpoint";
-  file.fill(as_safetensors(data, size));
+  file.fill(as_safetensors(input));
   reads_or_throws([&] { Checkpoint::load(file.path()); });
   reads_or_throws([&] {
     seal(file.path(), sealed, {{"kind", "tapegrad checkpoint"}});
@@ -29,5 +29,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     seal(file.path(), sealed, {{"kind", "tapegrad checkpoint in shards"}});
     Checkpoint::load(sealed);
   });
-  return 0;
 }

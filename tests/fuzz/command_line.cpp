@@ -7,14 +7,14 @@
 
 using namespace tapegrad::fuzz;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+void fuzz(std::string_view input) {
   std::vector<std::string> words{"tapegrad"};
   std::string word;
-  for (std::size_t i = 0; i < size; ++i) {
-    if (data[i] == '\n' || data[i] == 0) {
+  for (const char c : input) {
+    if (c == '\n' || c == 0) {
       words.push_back(std::exchange(word, {}));
     } else {
-      word += static_cast<char>(data[i]);
+      word += c;
     }
   }
   words.push_back(word);
@@ -23,5 +23,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   for (const std::string& each : words) pointers.push_back(each.c_str());
   const int code = tapegrad::tasks::command_main(static_cast<int>(pointers.size()), pointers.data());
   need(code == 0 || code == 2);  // 0: help
-  return 0;
 }

@@ -5,8 +5,7 @@
 
 using namespace tapegrad::fuzz;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
+void fuzz(std::string_view text) {
   reads_or_throws([&] { tapegrad::nn::gpt_config_of_hugging_face(text, "config.json").parameter_count(); });
   reads_or_throws([&] {
     const tapegrad::nn::LlamaConfig config = tapegrad::nn::llama_config_of_hugging_face(text, "config.json");
@@ -14,5 +13,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     need(tapegrad::nn::to_hugging_face_config(tapegrad::nn::llama_config_of_hugging_face(written, "again")) == written);
   });
   reads_or_throws([&] { tapegrad::nn::ends_of_hugging_face(text, "config.json"); });
-  return 0;
 }

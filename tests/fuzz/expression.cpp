@@ -5,11 +5,10 @@
 using namespace tapegrad::fuzz;
 using namespace tapegrad::tasks;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+void fuzz(std::string_view input) {
   reads_or_throws([&] {
-    const Tree tree = parse_expression(std::string_view(reinterpret_cast<const char*>(data), size));
+    const Tree tree = parse_expression(input);
     const std::string text = expression_text(tree);
     need(expression_text(parse_expression(text)) == text);
   });
-  return 0;
 }

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -40,8 +42,7 @@ inline std::string new_folder() {
 }
 
 /// A reader reads, or throws an Error of one line that begins with "[".
-template <class F>
-void reads_or_throws(const F& read) {
+void reads_or_throws(const auto& read) {
   try {
     read();
   } catch (const Error& error) {
@@ -51,10 +52,10 @@ void reads_or_throws(const F& read) {
 }
 
 /// The input as a safetensors file: a header alone gets its length before it and 64 bytes after it.
-inline std::string as_safetensors(const uint8_t* data, std::size_t size) {
-  std::string bytes(reinterpret_cast<const char*>(data), size);
-  if (size > 0 && data[0] == '{') {
-    const uint64_t length = size;
+inline std::string as_safetensors(std::string_view input) {
+  std::string bytes(input);
+  if (input.starts_with('{')) {
+    const uint64_t length = input.size();
     bytes.insert(0, reinterpret_cast<const char*>(&length), sizeof length);
     bytes.append(64, '\1');
   }
@@ -79,4 +80,19 @@ inline void seal(const std::string& from, const std::string& to, std::map<std::s
   save_safetensors(to, tensors, metadata, options);
 }
 
+/// Equal shape, type and bits.
+inline bool same(const Tensor& x, const Tensor& y) {
+  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
+         (x.numel() == 0 ||
+          std::memcmp(x.raw_data(), y.raw_data(), static_cast<std::size_t>(x.numel() * item_size(x.dtype()))) == 0);
+}
+
 }  // namespace tapegrad::fuzz
+
+/// What a fuzzer does with an input: its file defines it.
+void fuzz(std::string_view input);
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+  fuzz({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

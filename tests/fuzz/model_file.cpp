@@ -7,11 +7,11 @@
 
 using namespace tapegrad::fuzz;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+void fuzz(std::string_view input) {
   static const MemoryFile file;
   static const std::string sealed = new_folder() + "/model.safetensors";
   static const tapegrad::tasks::TaskInfo& copy = tapegrad::tasks::task_named("copy");
-  file.fill(as_safetensors(data, size));
+  file.fill(as_safetensors(input));
   const auto load = [](const std::string& path) {
     tapegrad::tasks::Seq2SeqRecipe trained(copy);
     tapegrad::tasks::load_model(trained, path);
@@ -22,5 +22,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     reads_or_throws([&] { load(sealed); });
     reads_or_throws([&] { tapegrad::tasks::load_gpt(sealed); });
   });
-  return 0;
 }

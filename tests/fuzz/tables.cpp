@@ -18,9 +18,8 @@ void check(const data::Table& table) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, std::size_t size) {
+void fuzz(std::string_view text) {
   static const MemoryFile file;
-  const std::string_view text(reinterpret_cast<const char*>(bytes), size);
   file.fill(text);
   const std::vector<data::Column> columns{data::numbers("x", {.missing = 0}),
                                           data::numbers("n", {.dtype = tapegrad::kInt64, .missing = 1}),
@@ -33,5 +32,4 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, std::size_t size) {
       check(data::Csv(file.path(), columns, {.separator = '\t', .quotes = false, .header = {"x", "n", "c", "t"}}));
     }
   });
-  return 0;
 }

@@ -106,6 +106,10 @@ void add_activations(Calls& on) {
   on["nn.PReLU"] = [](Case& c) -> TV { return simple(c, nn::PReLU(c.i("num_parameters"))); };
 }
 
+template <class M>
+void add_norm(Calls& on, const std::string& name, auto options) {
+  on["nn." + name] = [options](Case& c) -> TV { return simple(c, M(c.i("num_features"), options(c))); };
+}
 void add_layers(Calls& on) {
   on["nn.Linear"] = [](Case& c) -> TV {
     return simple(c, nn::Linear(c.i("in_features"), c.i("out_features"), c.b("bias", true)));
@@ -126,24 +130,12 @@ void add_layers(Calls& on) {
     return simple(
         c, nn::GroupNorm(c.i("num_groups"), c.i("num_channels"), c.d("eps"), c.b("affine", true), c.b("bias", true)));
   };
-  on["nn.BatchNorm1d"] = [](Case& c) -> TV {
-    return simple(c, nn::BatchNorm1d(c.i("num_features"), batch_norm_options(c)));
-  };
-  on["nn.BatchNorm2d"] = [](Case& c) -> TV {
-    return simple(c, nn::BatchNorm2d(c.i("num_features"), batch_norm_options(c)));
-  };
-  on["nn.BatchNorm3d"] = [](Case& c) -> TV {
-    return simple(c, nn::BatchNorm3d(c.i("num_features"), batch_norm_options(c)));
-  };
-  on["nn.InstanceNorm1d"] = [](Case& c) -> TV {
-    return simple(c, nn::InstanceNorm1d(c.i("num_features"), instance_norm_options(c)));
-  };
-  on["nn.InstanceNorm2d"] = [](Case& c) -> TV {
-    return simple(c, nn::InstanceNorm2d(c.i("num_features"), instance_norm_options(c)));
-  };
-  on["nn.InstanceNorm3d"] = [](Case& c) -> TV {
-    return simple(c, nn::InstanceNorm3d(c.i("num_features"), instance_norm_options(c)));
-  };
+  add_norm<nn::BatchNorm1d>(on, "BatchNorm1d", batch_norm_options);
+  add_norm<nn::BatchNorm2d>(on, "BatchNorm2d", batch_norm_options);
+  add_norm<nn::BatchNorm3d>(on, "BatchNorm3d", batch_norm_options);
+  add_norm<nn::InstanceNorm1d>(on, "InstanceNorm1d", instance_norm_options);
+  add_norm<nn::InstanceNorm2d>(on, "InstanceNorm2d", instance_norm_options);
+  add_norm<nn::InstanceNorm3d>(on, "InstanceNorm3d", instance_norm_options);
 }
 
 template <class M>

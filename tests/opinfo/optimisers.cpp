@@ -45,10 +45,7 @@ TV train(Case& c, const std::string& kind) {
   for (int64_t t = 0; t < steps; ++t) {
     tg::Tape tape;
     const Tensor loss = loss_of(c, s.leaves, s.x, s.y);
-    if (c.b("in_backward"))
-      optimiser->step(tape, loss);
-    else
-      optimiser->step(tape.backward(loss));
+    c.b("in_backward") ? optimiser->step(tape, loss) : optimiser->step(tape.backward(loss));
     if (t == 0 || t == steps - 1)
       for (const Tensor& p : s.leaves) results.push_back(p.clone());
     // The state goes out and in again in the middle: an exact continuation must not depend on anything else.

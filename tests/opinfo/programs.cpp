@@ -12,11 +12,9 @@
 // threads, with retain_graph, and through value_and_grad, hvp (G, P) and jvp. X if bits differ between the second and
 // the next two.
 #include "case.h"
-#include "wire.h"
 
 #include <unistd.h>
 #include <cmath>
-#include <fstream>
 #include <iostream>
 #include <istream>
 #include <sstream>
@@ -35,10 +33,6 @@ struct Program {
   std::vector<Step> steps;
   std::vector<int> loss;
 };
-std::ofstream out;
-
-void put(int64_t id, char kind, int64_t index, const auto& x) { ::put(out, id, kind, index, x); }
-
 struct How {
   bool hold, create_graph, write, retain;
 };
@@ -110,18 +104,14 @@ TV run(const Program& p, const How& how) {
 
 // The loss as a function of the leaves that have gradients, for the derivatives as functions.
 Tensor loss_of(const Program& p, const TV& x) {
-  std::map<int, Tensor> t;
+  TV leaves = p.leaves;
   size_t at = 0;
-  for (size_t k = 0; k < p.leaves.size(); ++k) t[static_cast<int>(k)] = p.grad[k] ? x[at++] : p.leaves[k];
-  for (const Step& step : p.steps) {
-    Case c = step.call;
-    for (int i : step.in) c.x.push_back(i < 0 ? Tensor() : t.at(i));
-    const TV y = calls().at(c.op)(c);
-    for (size_t k = 0; k < y.size(); ++k) t[step.out[k]] = y[k];
-  }
+  for (size_t k = 0; k < leaves.size(); ++k)
+    if (p.grad[k]) leaves[k] = x[at++];
+  const TV ys = forward(p, leaves, {.hold = true, .create_graph = false, .write = false, .retain = false});
   Tensor total;
-  for (size_t k = 0; k < p.loss.size(); ++k) {
-    const Tensor& y = t.at(p.loss[k]);
+  for (size_t k = 0; k < ys.size(); ++k) {
+    const Tensor& y = ys[k];
     Tensor part = tg::sum(y * weights(y, 0.5 + static_cast<double>(k)));
     if (part.dtype() != tg::kFloat64) part = part.to(tg::kFloat64);
     total = total.defined() ? total + part : part;

@@ -1,12 +1,14 @@
 // Reading cases and writing results.
-#include "wire.h"
+#include "case.h"
 
 #include <cmath>
 #include <cstdlib>
 #include <istream>
 #include <iterator>
 
-void put(std::ofstream& out, int64_t id, char kind, int64_t index, const Tensor& x0) {
+std::ofstream out;
+
+void put(int64_t id, char kind, int64_t index, const Tensor& x0) {
   const Tensor x = x0.detach().contiguous();
   const int64_t header[5] = {id, kind, index, code_of_dtype(x.dtype()), x.dim()};
   out.write(reinterpret_cast<const char*>(header), sizeof header);
@@ -14,7 +16,7 @@ void put(std::ofstream& out, int64_t id, char kind, int64_t index, const Tensor&
   out.write(static_cast<const char*>(x.raw_data()), x.numel() * tg::item_size(x.dtype()));
 }
 
-void put(std::ofstream& out, int64_t id, char kind, int64_t index, const std::string& text) {
+void put(int64_t id, char kind, int64_t index, const std::string& text) {
   const int64_t header[5] = {id, kind, index, static_cast<int64_t>(text.size()), 0};
   out.write(reinterpret_cast<const char*>(header), sizeof header);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));

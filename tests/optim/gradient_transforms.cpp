@@ -9,9 +9,7 @@ using namespace tests;
 // The gradients {3, -4} and {12} after some transforms, one list.
 std::vector<float> after(const std::vector<optim::GradientTransform>& transforms) {
   const Tensor a = zeros({2}).as_leaf(), b = zeros({1}).as_leaf();
-  Gradients grads;
-  grads.set(a, tensor({3., -4.}));
-  grads.set(b, tensor({12.}));
+  Gradients grads = gradients_given({{a, tensor({3., -4.})}, {b, tensor({12.})}});
   optim::StepGradients step(grads);
   for (const optim::GradientTransform& transform : transforms) transform(step);
   std::vector<float> all = grads[a].to_vector<float>();
@@ -33,9 +31,7 @@ TEST(GradientTransforms, AreAppliedInOrder) {
 TEST(GradientTransforms, TheFunctionsOnGradientsAreTheSame) {
   const Tensor a = zeros({40'000}).as_leaf(), b = zeros({7}).as_leaf();
   const auto changed = [&](const auto& change) {
-    Gradients grads;
-    grads.set(a, arange(40'000, kFloat32) * 1e-4);
-    grads.set(b, full({7}, -2));
+    Gradients grads = gradients_given({{a, arange(40'000, kFloat32) * 1e-4}, {b, full({7}, -2)}});
     manual_seed(4);
     change(grads);
     return std::pair(grads[a].to_vector<float>(), grads[b].to_vector<float>());
@@ -61,9 +57,7 @@ TEST(GradientTransforms, TheFunctionsOnGradientsAreTheSame) {
 
 TEST(GradientTransforms, DoNotChangeSharedTensors) {
   const Tensor a = zeros({2}).as_leaf(), b = zeros({2}).as_leaf(), shared = tensor({3., 4.});
-  Gradients grads;
-  grads.set(a, shared);
-  grads.set(b, shared);
+  Gradients grads = gradients_given({{a, shared}, {b, shared}});
   optim::StepGradients step(grads);
   step.map([](auto x) { return x + 1; });
   EXPECT_EQ(shared.to_vector<float>(), (std::vector<float>{3, 4}));

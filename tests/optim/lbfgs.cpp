@@ -16,14 +16,13 @@ double log_barrier_step(optim::LBFGS& lbfgs, const Tensor& p) {
 }
 
 TEST(LBFGS, TheLineSearchStaysWhereTheLossIsFinite) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const double start : {0.1, 2., 5., 20., 1000.}) {
       const Tensor p = (tensor({1., 2., 0.3}) * start).to(dtype).as_leaf();
       optim::LBFGS lbfgs({{"p", p}}, {.strong_wolfe = true});
       for (int i = 0; i < 10; ++i) EXPECT_TRUE(std::isfinite(log_barrier_step(lbfgs, p)));
       for (const double x : p.to(kFloat64).to_vector<double>()) EXPECT_NEAR(x, 1, 2e-3) << "from " << start;
     }
-  }
 }
 
 TEST(LBFGS, AStepOfFixedLengthIntoNaNIsAnErrorAndIsTakenBack) {
@@ -51,10 +50,8 @@ TEST(LBFGS, LossesThatAreNowhereFiniteAreErrors) {
       calls = 0;
       return error_of([&] {
         lbfgs.step([&] {
-          Gradients grads;
           const bool good = calls++ < finite_calls;
-          grads.set(p, full({1}, good ? 1 : slope));
-          return optim::Evaluation{good ? 1 : loss, std::move(grads)};
+          return optim::Evaluation{good ? 1 : loss, tests::gradients_given({{p, full({1}, good ? 1 : slope)}})};
         });
       });
     };
@@ -69,9 +66,7 @@ TEST(LBFGS, LossesThatAreNowhereFiniteAreErrors) {
                 calls = 0;
                 lbfgs.step([&] {
                   if (calls++ > 0) fail("mine", "not positive definite");
-                  Gradients grads;
-                  grads.set(p, ones({1}));
-                  return optim::Evaluation{1, std::move(grads)};
+                  return optim::Evaluation{1, tests::gradients_given({{p, ones({1})}})};
                 });
               }),
               "[mine] not positive definite");

@@ -1,5 +1,5 @@
-// Optimisers and clipping against PyTorch, and saving and loading their state.
-// ctest: threads
+// Optimisers and clipping against PyTorch, and saving and loading their state; NAdam's products of all factors mu,
+// which it has in constant memory. ctest: threads
 #include <tapegrad/tests/optim/from_json.h>
 #include <tapegrad/tests/support/testing.h>
 
@@ -25,10 +25,9 @@ Tensor start(DType dtype, int64_t n = kElements) {
 
 Tensor gradient(int step, DType dtype, int64_t n = kElements) {
   std::vector<double> values;
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < n; ++i)
     values.push_back(static_cast<double>((7 * i + 13 * step) % 31 - 15) / 16 *
                      std::pow(2.0, static_cast<double>(i % 5 - 2)));
-  }
   return tensor(values, {n}).to(dtype);
 }
 
@@ -61,9 +60,7 @@ TEST(Optimizer, EqualsPyTorchOverManySteps) {
     const auto optimizer = optimizer_from(run, one_group({{"p", p}}));
     std::size_t kept = 0;
     for (int step = 1; kept < golden()["steps"].size(); ++step) {
-      Gradients grads;
-      grads.set(p, gradient(step, dtype));
-      optimizer->step(grads);
+      optimizer->step(gradients_given({{p, gradient(step, dtype)}}));
       if (step != golden()["steps"][kept]) continue;
       const json& expected = run["kept"][kept++];
       const double worst = dtype == kFloat32 ? worst_ulps<float>(p, expected) : worst_ulps<double>(p, expected);
@@ -95,11 +92,8 @@ TEST(Optimizer, ManyParametersOfAllSizes) {
   for (const NamedTensor& p : together) {
     const Tensor alone = start(kFloat32, p.tensor.numel()).as_leaf();
     optim::Adam single(NamedTensors{{"alone", alone}});
-    for (int step = 1; step <= 3; ++step) {
-      Gradients grads;
-      grads.set(alone, gradient(step, kFloat32, alone.numel()));
-      single.step(grads);
-    }
+    for (int step = 1; step <= 3; ++step)
+      single.step(gradients_given({{alone, gradient(step, kFloat32, alone.numel())}}));
     EXPECT_EQ(p.tensor.to_vector<float>(), alone.to_vector<float>()) << p.name;
   }
 }
@@ -108,8 +102,7 @@ TEST(Optimizer, SameBitsForAnyNumberOfThreads) {
   expect_same_with_any_threads([] {
     const Tensor p = start(kFloat32, 100000).as_leaf();
     optim::Adam adam(NamedTensors{{"p", p}}, {.lr = 0.1});
-    Gradients grads;
-    grads.set(p, gradient(1, kFloat32, 100000));
+    Gradients grads = gradients_given({{p, gradient(1, kFloat32, 100000)}});
     optim::clip_grad_norm(grads, 0.5);
     adam.step(grads);
     return std::vector<Tensor>{p};
@@ -121,9 +114,7 @@ TEST(Optimizer, GroupsHaveTheirOwnRatesAndDecays) {
   std::vector<optim::ParameterGroup> groups{{.parameters = {{"a", a}}, .lr = 0.5, .weight_decay = 0.0},
                                             {.parameters = {{"b", b}}}};
   optim::SGD sgd(groups, {.lr = 0.25, .weight_decay = 1});
-  Gradients grads;
-  grads.set(a, ones({2}));
-  grads.set(b, ones({2}));
+  const Gradients grads = gradients_given({{a, ones({2})}, {b, ones({2})}});
   sgd.step(grads);
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{0.5F, 0.5F}));
   EXPECT_EQ(b.to_vector<float>(), (std::vector<float>{0.5F, 0.5F}));
@@ -139,11 +130,8 @@ TEST(Optimizer, GroupsHaveTheirOwnRatesAndDecays) {
 TEST(Optimizer, Errors) {
   const Tensor a = ones({2}).as_leaf(), b = ones({2}).as_leaf();
   optim::SGD sgd(NamedTensors{{"a", a}, {"layer.b", b}}, {.lr = 1});
-  Gradients grads;
-  grads.set(a, ones({2}));
-  EXPECT_EQ(error_of([&] { sgd.step(grads); }),
-            "[optimizer] \"layer.b\" has no gradient: it took no part in the loss (allow_missing(true) leaves such "
-            "parameters as they are; call nn::to before the optimiser is made)");
+  const Gradients grads = gradients_given({{a, ones({2})}});
+  EXPECT_TEXT(error_of([&] { sgd.step(grads); }));
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{1, 1}));
   sgd.allow_missing(true);
   sgd.step(grads);
@@ -152,9 +140,7 @@ TEST(Optimizer, Errors) {
   {
     Tape tape;
     const Tensor y = sum(a * a);
-    EXPECT_EQ(
-        error_of([&] { sgd.step(grads); }),
-        "[optimizer] \"a\" cannot be changed while a live tape has recorded it (run backward or end the tape first)");
+    EXPECT_ERROR(sgd.step(grads));
   }
   EXPECT_ERROR(optim::Adam(NamedTensors{{"a", a}}, {.weight_decay = std::nan("")}));
   const auto refused = [](const NamedTensors& parameters, optim::SGDOptions o = {}) {
@@ -205,9 +191,7 @@ TEST(Optimizer, GradientsThatAreNotFiniteAreErrors) {
     const NamedTensors both{{"a", a}, {"b", b}};
     optim::Adam adam(both, {.lr = 1});
     optim::SGD sgd(both, {.lr = 1});
-    Gradients grads;
-    grads.set(a, ones({2}));
-    grads.set(b, tensor({{1., 1.}, {1., bad}}));
+    const Gradients grads = gradients_given({{a, ones({2})}, {b, tensor({{1., 1.}, {1., bad}})}});
     for (optim::Optimizer* optimizer : {static_cast<optim::Optimizer*>(&adam), static_cast<optim::Optimizer*>(&sgd)}) {
       EXPECT_ERROR(optimizer->step(grads));
       EXPECT_EQ(optimizer->steps(), 0);
@@ -267,9 +251,7 @@ TEST(Optimizer, StateErrors) {
 TEST(Clip, NormEqualsPyTorch) {
   for (const json& c : golden()["clip"]) {
     const Tensor a = start(kFloat32).as_leaf(), b = zeros({3}).as_leaf();
-    Gradients grads;
-    grads.set(a, gradient(1, kFloat32));
-    grads.set(b, gradient(2, kFloat32, 3));
+    Gradients grads = gradients_given({{a, gradient(1, kFloat32)}, {b, gradient(2, kFloat32, 3)}});
     EXPECT_NEAR(optim::clip_grad_norm(grads, c["max_norm"]), c["norm"], 1e-6 * c["norm"].get<double>());
     worst_ulps<float>(grads[a], c["grads"][0]);
     worst_ulps<float>(grads[b], c["grads"][1]);
@@ -277,11 +259,8 @@ TEST(Clip, NormEqualsPyTorch) {
 }
 
 TEST(Clip, DoesNotChangeSharedTensors) {
-  const Tensor a = zeros({2}).as_leaf(), b = zeros({2}).as_leaf();
-  const Tensor shared = tensor({3., 4.});
-  Gradients grads;
-  grads.set(a, shared);
-  grads.set(b, shared);
+  const Tensor a = zeros({2}).as_leaf(), b = zeros({2}).as_leaf(), shared = tensor({3., 4.});
+  Gradients grads = gradients_given({{a, shared}, {b, shared}});
   EXPECT_NEAR(optim::clip_grad_norm(grads, 1), std::sqrt(50.0), 1e-6);
   EXPECT_EQ(shared.to_vector<float>(), (std::vector<float>{3, 4}));
   EXPECT_NEAR(grads[a].to_vector<float>()[0], 3 / std::sqrt(50.0), 1e-6);
@@ -302,21 +281,77 @@ TEST(Clip, LeavesOutWhatTheOptimiserIgnores) {
   EXPECT_EQ(clip(), std::pair(5.0, false));
 }
 
-TEST(Clip, ByValue) {
-  const Tensor a = zeros({4}).as_leaf();
-  Gradients grads;
-  grads.set(a, tensor({-3., 0.25, 0.5, 9.}));
-  optim::clip_grad_value(grads, 0.5);
-  EXPECT_EQ(grads[a].to_vector<float>(), (std::vector<float>{-0.5F, 0.25F, 0.5F, 0.5F}));
-}
-
 TEST(Clip, Errors) {
   const Tensor a = zeros({1}).as_leaf();
-  Gradients grads;
-  grads.set(a, full({1}, std::numeric_limits<double>::infinity()));
+  Gradients grads = gradients_given({{a, full({1}, kInf)}});
   EXPECT_ERROR(optim::clip_grad_norm(grads, 1));
   EXPECT_EQ(error_of([&] { optim::clip_grad_norm(grads, 0); }), "[clip_grad_norm] expected max_norm > 0, got 0");
   EXPECT_EQ(error_of([&] { optim::clip_grad_value(grads, -1); }), "[clip_grad_value] expected a limit > 0, got -1");
+}
+
+// --- NAdam ---
+
+// `steps` steps of NAdam with gradients that differ by step; from its state after `resumed` of them. A frozen parameter
+// takes no part in steps 3 to 6.
+std::vector<double> nadam_values(int steps, int resumed, bool freezes = false, double beta1 = 0.9) {
+  const Tensor p = tensor({1.0, -2.0}, kFloat64).as_leaf(), q = tensor({3.0}, kFloat64).as_leaf();
+  const NamedTensors parameters{{"p", p}, {"q", q}};
+  auto nadam = std::make_unique<optim::NAdam>(parameters, optim::NAdamOptions{.beta1 = beta1});
+  for (int step = 0; step < steps; ++step) {
+    if (step == resumed) {
+      const NamedTensors state = nadam->state();
+      nadam = std::make_unique<optim::NAdam>(parameters, optim::NAdamOptions{.beta1 = beta1});
+      nadam->load_state(state);
+    }
+    q.set_frozen(freezes && step >= 3 && step < 7);
+    Tape tape;
+    nadam->step(tape, sum(p * p) + sum(sin(q)) * (1 + step % 3));
+  }
+  q.set_frozen(false);
+  std::vector<double> values = p.to_vector<double>();
+  values.push_back(q.item());
+  return values;
+}
+
+TEST(NAdam, ContinuesInTheSameBits) {
+  for (const bool freezes : {false, true}) {
+    const auto unbroken = nadam_values(12, -1, freezes);
+    for (int resumed = 0; resumed < 12; ++resumed) EXPECT_EQ(nadam_values(12, resumed, freezes), unbroken) << resumed;
+  }
+  // Products of mu become subnormal, and stay as they are.
+  EXPECT_EQ(nadam_values(9000, 8000), nadam_values(9000, -1));
+  EXPECT_EQ(nadam_values(2000, 1500, true, 0.5), nadam_values(2000, -1, true, 0.5));
+}
+
+// The formula of nadam.h, with the product of all mu.
+TEST(NAdam, MultipliesAllFactors) {
+  const Tensor p = tensor({1.0}, kFloat64).as_leaf();
+  optim::NAdam nadam({{"p", p}}, {});
+  double product = 1, m = 0, v = 0, expected = 1;
+  const auto mu = [](int t) { return 0.9 * (1 - 0.5 * std::pow(0.96, t * 4e-3)); };
+  for (int t = 1; t <= 8000; ++t) {
+    const double g = std::sin(t);
+    nadam.step(gradients_given({{p, tensor({g}, kFloat64)}}));
+    product *= mu(t);
+    m = std::fma(g, 1 - 0.9, m * 0.9);
+    v = v * 0.999 + (1 - 0.999) * g * g;
+    const double rate = 2e-3 * (1 - mu(t)) / (1 - product), next = 2e-3 * mu(t + 1) / (1 - product * mu(t + 1));
+    expected -= (rate * g + next * m) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
+    ASSERT_NEAR(p.item(), expected, 1e-9) << t;
+  }
+}
+
+TEST(NAdam, ContinuesAfterAnyNumberOfSteps) {
+  const Tensor p = tensor({1.0}, kFloat64).as_leaf();
+  optim::NAdam nadam({{"p", p}}, {});
+  NamedTensors state = nadam.state();
+  const int64_t many = int64_t{1} << 40;
+  state[0].tensor = tensor(std::vector<int64_t>{many, many}, {2});
+  nadam.load_state(state);
+  Tape tape;
+  nadam.step(tape.backward(sum(p * p)));
+  EXPECT_EQ(nadam.steps(), many + 1);
+  EXPECT_LT(p.item(), 1);
 }
 
 }  // namespace

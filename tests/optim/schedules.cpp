@@ -37,9 +37,8 @@ TEST(Schedules, Values) {
 
 void expect_rates(const std::string& name, const optim::Schedule& schedule) {
   const json& rates = schedules_golden()["schedules"][name];
-  for (std::size_t i = 0; i < rates.size(); ++i) {
+  for (std::size_t i = 0; i < rates.size(); ++i)
     EXPECT_NEAR(schedule(static_cast<int64_t>(i) + 1), rates[i].get<double>(), 1e-12) << name << ", step " << i + 1;
-  }
 }
 
 TEST(Schedules, EqualPyTorchs) {

@@ -38,8 +38,7 @@ const std::vector<std::pair<std::string, Reader>>& readers() {
          const auto backward = [w](const Tensor& dy) -> Grads { return dy * w; };
          return record(kRead, u.detach() * w.detach(), inputs, backward, Reads::anything);
        }},
-      {"hook",
-       [](const Tensor& u, const Tensor& w) { return on_grad(u * 2, [w](const Tensor& dy) { return dy * w; }); }},
+      {"hook", [](auto& u, auto& w) { return on_grad(u * 2, [w](const Tensor& dy) { return dy * w; }); }},
       {"hook with a tape",
        [](const Tensor& u, const Tensor& w) {
          return on_grad(u * 2, [w](const Tensor& dy) {
@@ -47,10 +46,7 @@ const std::vector<std::pair<std::string, Reader>>& readers() {
            return tape.backward(sum(w * w))[w] * dy;
          });
        }},
-      {"recompute",
-       [](const Tensor& u, const Tensor& w) {
-         return nn::recompute(u, [&w](const Tensor& x) { return times_detached(x, w); });
-       }},
+      {"recompute", [](auto& u, auto& w) { return nn::recompute(u, [&w](auto& x) { return times_detached(x, w); }); }},
       {"nested recompute",
        [](const Tensor& u, const Tensor& w) {
          const auto inner = [&w](const Tensor& x) { return times_detached(x, w); };
@@ -79,8 +75,7 @@ const std::vector<std::pair<std::string, Reader>>& readers() {
 }
 
 // What two steps of SGD make of these leaves, by step(tape, loss) or by step(tape.backward(loss)).
-template <class LossOf>
-std::vector<std::vector<float>> trained(bool in_backward, const std::vector<Tensor>& start, const LossOf& loss_of,
+std::vector<std::vector<float>> trained(bool in_backward, const std::vector<Tensor>& start, const auto& loss_of,
                                         double lr = 1) {
   std::vector<Tensor> leaves;
   NamedTensors parameters;
@@ -92,11 +87,7 @@ std::vector<std::vector<float>> trained(bool in_backward, const std::vector<Tens
   for (int i = 0; i < 2; ++i) {
     Tape tape;
     const Tensor loss = loss_of(leaves);
-    if (in_backward) {
-      sgd.step(tape, loss);
-    } else {
-      sgd.step(tape.backward(loss));
-    }
+    in_backward ? sgd.step(tape, loss) : sgd.step(tape.backward(loss));
   }
   std::vector<std::vector<float>> values;
   for (const Tensor& leaf : leaves) values.push_back(leaf.to_vector<float>());
@@ -114,11 +105,9 @@ bool trains_as_at_the_end(const Reader& reader, int64_t n) {
 
 // Parameters wait for each other until they have 131,072 elements: sizes below, at and above that, for w and for both.
 TEST(UpdateInBackward, WaitsForFunctionsThatReadParameters) {
-  for (const auto& [name, reader] : readers()) {
-    for (const int64_t n : {7, 65'535, 65'536, 131'071, 131'072, 131'073, 300'000}) {
+  for (const auto& [name, reader] : readers())
+    for (const int64_t n : {7, 65'535, 65'536, 131'071, 131'072, 131'073, 300'000})
       EXPECT_TRUE(trains_as_at_the_end(reader, n)) << name << ", " << n << " elements";
-    }
-  }
 }
 
 // What a backward sees of w, and of the optimiser, when it runs after the gradient of w is complete.
@@ -203,11 +192,7 @@ TEST(UpdateInBackward, AHookMayFreezeAParameterAndSetTheRate) {
         });
         const Tensor loss = sum(y * w);
         w.set_frozen(false);
-        if (in_backward) {
-          adam.step(tape, loss);
-        } else {
-          adam.step(tape.backward(loss));
-        }
+        in_backward ? adam.step(tape, loss) : adam.step(tape.backward(loss));
         w.set_frozen(false);
       }
       found[in_backward] = {u.to_vector<float>(), w.to_vector<float>()};
@@ -237,9 +222,7 @@ TEST(UpdateInBackward, AFunctionThatFailsChangesNothing) {
 // A gradient that is a parameter itself, returned by an operation or a hook, or given as the loss's gradient.
 TEST(UpdateInBackward, AParameterMayBeAGradient) {
   for (const int64_t n : {7, 300'000}) {
-    const auto w_itself = [](const Tensor& u, const Tensor& w) {
-      return on_grad(u * 2, [w](const Tensor&) { return w; });
-    };
+    const auto w_itself = [](auto& u, auto& w) { return on_grad(u * 2, [w](const Tensor&) { return w; }); };
     EXPECT_TRUE(trains_as_at_the_end(w_itself, n)) << n;
     const Tensor w = full({n}, 0.75).as_leaf();
     optim::SGD sgd({{"w", w}}, {.lr = 1});
@@ -345,18 +328,12 @@ TEST(UpdateInBackward, MissingUnknownAndFrozenParameters) {
     return sum(a) + 0 * sum(a) + sum(ones({1}));
   };
   EXPECT_TEXT(step(unrelated));
-  EXPECT_EQ(step([&] { return sum(a) + sum(b) + sum(c); }),
-            "[optimizer] 1 of the gradients belong to no parameter of this optimiser: [4] (does a visit leave out a "
-            "member? ignore(nn::parameters(other)) is for the parameters of another model)");
-  EXPECT_EQ(step([&] { return ones({}); }),
-            "[backward] the loss was not recorded on this tape: nothing was recorded since the tape began (begin it "
-            "before the forward pass, whose parameters are leaves)");
+  EXPECT_TEXT(step([&] { return sum(a) + sum(b) + sum(c); }));
+  EXPECT_TEXT(step([&] { return ones({}); }));
   {
     Tape outer;
     const Tensor y = sum(b * b);
-    EXPECT_EQ(
-        step([&] { return sum(a * a) + sum(b); }),
-        "[optimizer] \"b\" cannot be changed while a live tape has recorded it (run backward or end the tape first)");
+    EXPECT_TEXT(step([&] { return sum(a * a) + sum(b); }));
   }
   EXPECT_EQ(values(), before);
   EXPECT_EQ(sgd.steps(), 1);

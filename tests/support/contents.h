@@ -15,8 +15,7 @@ using Names = std::vector<std::string>;
 
 inline Values values_of(const Tensor& x) { return x.to_vector<float>(); }
 
-template <class Model>
-Names names_of(Model& model) {
+Names names_of(auto& model) {
   Names names;
   for (const nn::NamedParameter& p : nn::named_parameters(model)) names.push_back(p.name);
   return names;

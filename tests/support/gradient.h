@@ -10,9 +10,15 @@
 
 namespace tapegrad::tests {
 
+// These gradients of leaves.
+inline Gradients gradients_given(const std::vector<std::pair<Tensor, Tensor>>& all) {
+  Gradients grads;
+  for (const auto& [leaf, grad] : all) grads.set(leaf, grad);
+  return grads;
+}
+
 // The gradient of the sum of f(x).
-template <class F>
-Tensor slope(F f, const Tensor& x, bool again = false) {
+Tensor slope(auto f, const Tensor& x, bool again = false) {
   const Tensor leaf = x.as_leaf();
   Tape tape;
   const Tensor y = f(leaf);
@@ -20,8 +26,7 @@ Tensor slope(F f, const Tensor& x, bool again = false) {
 }
 
 // The gradient of the sum of f(x) times 1, 2, 3, ...
-template <class F>
-Tensor gradient(F f, const Tensor& x, bool again = false) {
+Tensor gradient(auto f, const Tensor& x, bool again = false) {
   return slope(
       [&](const Tensor& leaf) {
         const Tensor y = f(leaf);
@@ -31,8 +36,7 @@ Tensor gradient(F f, const Tensor& x, bool again = false) {
 }
 
 // The value of f(x...) and the gradients of the inputs x, under grad_output(value).
-template <class F, class Seed>
-std::vector<Tensor> value_and_gradients(F f, const std::vector<Tensor>& x, Seed grad_output, bool again = false) {
+std::vector<Tensor> value_and_gradients(auto f, const std::vector<Tensor>& x, auto grad_output, bool again = false) {
   std::vector<Tensor> leaves;
   for (const Tensor& one : x) leaves.push_back(one.as_leaf());
   Tape tape;

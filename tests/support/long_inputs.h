@@ -24,8 +24,7 @@ inline Tensor padding(int64_t length) {
 }
 
 // Expects that attention in parts of these lengths, with a cache, gives what it gives at once.
-template <class Attention>
-void expect_same_from_a_cache(const Attention& attention, const Tensor& x, const Tensor& mask, const Tensor& whole,
+void expect_same_from_a_cache(const auto& attention, const Tensor& x, const Tensor& mask, const Tensor& whole,
                               const std::vector<int64_t>& lengths, nn::KVCache& cache) {
   int64_t start = 0;
   for (const int64_t length : lengths) {

@@ -92,8 +92,7 @@ class MailTransport : public Transport {
 };
 
 // What f(group) throws on each of `size` processes, empty where nothing; and the messages of all.
-template <class F>
-std::pair<std::vector<std::string>, int64_t> run_together(int size, const WorldOptions& patience, const F& f) {
+std::pair<std::vector<std::string>, int64_t> run_together(int size, const WorldOptions& patience, const auto& f) {
   Mail mail;
   std::vector<std::string> errors(static_cast<std::size_t>(size));
   std::vector<std::thread> processes;

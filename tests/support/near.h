@@ -57,6 +57,13 @@ inline double largest_difference(const Tensor& a, const Tensor& b) {
   return a.numel() == 0 ? 0 : amax(abs(a.detach() - b.detach())).item();
 }
 
+// Expects equal shapes and types, and elements within tolerance (1 + |expected|).
+inline void expect_within(const Tensor& x, const Tensor& expected, double tolerance = 1e-12) {
+  ASSERT_EQ(str(x.shape()), str(expected.shape()));
+  ASSERT_EQ(x.dtype(), expected.dtype());
+  EXPECT_TRUE(allclose(x, expected, tolerance, tolerance)) << largest_difference(x, expected);
+}
+
 // Numbers between -2 and 2 without ties, float64.
 inline Tensor without_ties(const Shape& shape, double step = 0.37) {
   const Tensor x = Tensor::empty(shape, kFloat64);
@@ -65,8 +72,7 @@ inline Tensor without_ties(const Shape& shape, double step = 0.37) {
   return x;
 }
 
-template <class F>
-std::string error_of(F f) {
+std::string error_of(auto f) {
   try {
     f();
   } catch (const Error& error) {

@@ -20,9 +20,8 @@ inline void expect_prints(const Tensor& x, const std::string& format, std::strin
   std::istringstream in(figures);
   std::vector<std::string> expected, printed;
   for (std::string word; in >> word;) expected.push_back(word);
-  for (const double value : x.detach().to(kFloat64).to_vector<double>()) {
+  for (const double value : x.detach().to(kFloat64).to_vector<double>())
     printed.push_back(fmt::format(fmt::runtime(format), value));
-  }
   EXPECT_EQ(printed, expected) << "of " << str(x.shape());
 }
 

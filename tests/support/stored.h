@@ -32,8 +32,7 @@ std::string bytes_of_digits(const nlohmann::json& digits);
 // Element i is ((37 i + 101 k) mod 257 - 128) / 256, as in tests/data/make_*.py.
 Tensor filled(const Shape& shape, int64_t k);
 // Sets the k-th parameter to filled(its shape, k); the scale of a norm to 1 + a quarter of that.
-template <class Model>
-void set_weights(Model& model) {
+void set_weights(auto& model) {
   int64_t k = 0;
   for (const auto& [name, parameter] : nn::named_parameters(model)) {
     const Tensor values = filled(parameter->shape(), k++);
@@ -48,8 +47,7 @@ struct Room {
 // Compares all elements; reports the first one that is too far off, with `what`.
 void expect_close(const Tensor& x, const nlohmann::json& expected, Room room, const std::string& what);
 // Compares the gradient of each parameter with the entry of `expected` under its name.
-template <class Model>
-void expect_close_gradients(const Model& model, const Gradients& grads, const nlohmann::json& expected, Room room) {
+void expect_close_gradients(const auto& model, const Gradients& grads, const nlohmann::json& expected, Room room) {
   for (const auto& [name, parameter] : nn::named_parameters(model))
     expect_close(grads[parameter], expected.at(name), room, name);
 }

@@ -16,8 +16,7 @@ struct KeepThreads {
 };
 
 // Expects that results(), a list of tensors, has the same bits with any number of threads.
-template <class Results>
-void expect_same_with_any_threads(const Results& results) {
+void expect_same_with_any_threads(const auto& results) {
   const KeepThreads keep;
   const auto with = [&](int threads) {
     set_num_threads(threads);

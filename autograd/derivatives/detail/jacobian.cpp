@@ -1,9 +1,8 @@
 // The comparison of derivatives with differences: a quick look at all of them, a thorough one where they disagree.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/derivatives/detail/jacobian.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
 
 #include <algorithm>
 #include <cmath>
@@ -136,13 +135,10 @@ Values JacobianCheck::evaluate_at(const Place& place, double move) {
   }
   moved = still;
   if (!result.defined()) return Values(outputs_, NAN);
-  if (static_cast<std::size_t>(result.numel()) != outputs_) {
-    fail("gradcheck",
-         fmt::format(
-             "the function returned {} elements, and {} near the same point (expected a shape that does not depend on "
-             "values)",
-             outputs_, result.numel()));
-  }
+  require(
+      static_cast<std::size_t>(result.numel()) == outputs_, "gradcheck",
+      "the function returned {} elements, and {} near the same point (expected a shape that does not depend on values)",
+      outputs_, result.numel());
   return result.to_vector<double>();
 }
 

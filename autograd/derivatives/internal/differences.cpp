@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/derivatives/internal/differences.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <span>
 

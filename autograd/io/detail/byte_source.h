@@ -1,6 +1,7 @@
 // Bytes that are read in order: of a file, or of an entry of an archive.
 #pragma once
 
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/descriptor.h>
 
 #include <cstddef>
@@ -13,6 +14,11 @@ namespace tapegrad::numpy {
 
 // Error "[numpy] PATH: why".
 [[noreturn]] void refuse(const std::string& path, std::string_view why);
+template <class... T>
+requires(sizeof...(T) > 0)
+    [[noreturn]] void refuse(const std::string& path, fmt::format_string<T...> why, const T&... values) {
+  refuse(path, std::string_view(fmt::vformat(why, fmt::make_format_args(values...))));
+}
 
 // A file, read at any position.
 class File {

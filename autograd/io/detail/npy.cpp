@@ -54,8 +54,8 @@ class HeaderParser {
 
  private:
   [[noreturn]] void damaged() const {
-    refuse(where_, fmt::format("expected a header with descr, fortran_order and shape, got \"{}\" (wrong at byte {})",
-                               text_.substr(0, 200), at_));
+    refuse(where_, "expected a header with descr, fortran_order and shape, got \"{}\" (wrong at byte {})",
+           text_.substr(0, 200), at_);
   }
   char peek() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
@@ -98,7 +98,7 @@ class HeaderParser {
       if (error != std::errc() || size < 0) damaged();
       at_ += static_cast<std::size_t>(stop - first);
       accept('L');  // long integers of Python 2
-      if (shape.rank() == kMaxRank) refuse(where_, fmt::format("expected an array of at most {} axes", kMaxRank));
+      if (shape.rank() == kMaxRank) refuse(where_, "expected an array of at most {} axes", kMaxRank);
       shape.push_back(size);
       if (!accept(',') && peek() != ')') damaged();
     }
@@ -113,9 +113,7 @@ class HeaderParser {
       if (each.numpy == code && !code.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos)
         header.type = &each;
     if (!header.type) {
-      refuse(
-          where_,
-          fmt::format("expected numbers of type f2, f4, f8, b1, i1, i2, i4, i8, u1, u2, u4 or u8, got \"{}\"", descr));
+      refuse(where_, "expected numbers of type f2, f4, f8, b1, i1, i2, i4, i8, u1, u2, u4 or u8, got \"{}\"", descr);
     }
     header.swapped = descr[0] == '>' && header.type->size > 1;
   }
@@ -134,16 +132,15 @@ std::string read_header(Source& source, const std::string& where, uint64_t& rest
     refuse(where, "is not an array of NumPy: expected the bytes \\x93NUMPY at its start");
   const int major = static_cast<unsigned char>(start[6]), minor = static_cast<unsigned char>(start[7]);
   if (major < 1 || major > 3 || minor != 0)
-    refuse(where, fmt::format("expected version 1.0, 2.0 or 3.0 of the format, got {}.{}", major, minor));
+    refuse(where, "expected version 1.0, 2.0 or 3.0 of the format, got {}.{}", major, minor);
   const std::size_t width = major == 1 ? 2 : 4;
   uint32_t length = 0;  // little-endian, as we are
-  if (size < sizeof start + width) refuse(where, fmt::format("ends after {} bytes, in its header", size));
+  if (size < sizeof start + width) refuse(where, "ends after {} bytes, in its header", size);
   source.read(std::as_writable_bytes(std::span(&length, 1)).first(width));
   if (length > kMostOfHeader)
-    refuse(where, fmt::format("the header has {} bytes by its length, at most {} are allowed", length, kMostOfHeader));
+    refuse(where, "the header has {} bytes by its length, at most {} are allowed", length, kMostOfHeader);
   rest = size - sizeof start - width;
-  if (length > rest)
-    refuse(where, fmt::format("the header has {} bytes by its length, only {} follow (truncated?)", length, rest));
+  if (length > rest) refuse(where, "the header has {} bytes by its length, only {} follow (truncated?)", length, rest);
   rest -= length;
   std::string text(length, '\0');
   source.read(std::as_writable_bytes(std::span(text.data(), text.size())));
@@ -154,8 +151,7 @@ std::string read_header(Source& source, const std::string& where, uint64_t& rest
 uint64_t bytes_of_values(const Header& header, const std::string& where) {
   BytesOfShape bytes(header.type->size);
   for (const int64_t size : header.shape) {
-    if (!bytes.add_axis(static_cast<uint64_t>(size)))
-      refuse(where, fmt::format("the shape {} overflows 64 bits", str(header.shape)));
+    if (!bytes.add_axis(static_cast<uint64_t>(size))) refuse(where, "the shape {} overflows 64 bits", header.shape);
   }
   return bytes.count();
 }
@@ -170,8 +166,8 @@ void check_values(const Tensor& tensor, const FileType& type, const std::string&
   const bool is_unsigned = type.numpy == "u8";
   const int64_t wrong = first_wrong_element(tensor, is_unsigned);
   if (wrong < 0) return;
-  if (is_unsigned) refuse(where, fmt::format("element {} is 2^63 or more, which int64 does not hold", wrong));
-  refuse(where, fmt::format("element {} is the byte {}, expected 0 or 1 for a bool", wrong, byte_at(tensor, wrong)));
+  if (is_unsigned) refuse(where, "element {} is 2^63 or more, which int64 does not hold", wrong);
+  refuse(where, "element {} is the byte {}, expected 0 or 1 for a bool", wrong, byte_at(tensor, wrong));
 }
 
 Shape reversed(const Shape& shape) {
@@ -183,7 +179,7 @@ Shape reversed(const Shape& shape) {
 // "<f4", "|b1".
 std::string code_of(DType dtype, const std::string& where) {
   const tapegrad::detail::TypeRow& row = tapegrad::detail::row_of(dtype);
-  if (row.numpy.empty()) refuse(where, fmt::format("NumPy has no {} (convert the tensor with to(kFloat32))", row.name));
+  if (row.numpy.empty()) refuse(where, "NumPy has no {} (convert the tensor with to(kFloat32))", row.name);
   return fmt::format("{}{}", row.size == 1 ? '|' : '<', row.numpy);
 }
 
@@ -202,11 +198,10 @@ Tensor read_array(Source& source, const std::string& where) {
   const FileType& type = *header.type;
   const uint64_t bytes = bytes_of_values(header, where);
   if (bytes > rest)
-    refuse(where, fmt::format("the shape {} of {} needs {} bytes, only {} follow the header (truncated?)",
-                              str(header.shape), type.numpy, bytes, rest));
+    refuse(where, "the shape {} of {} needs {} bytes, only {} follow the header (truncated?)", header.shape, type.numpy,
+           bytes, rest);
   if (bytes < rest)
-    refuse(where, fmt::format("the shape {} of {} needs {} bytes, {} follow the header", str(header.shape), type.numpy,
-                              bytes, rest));
+    refuse(where, "the shape {} of {} needs {} bytes, {} follow the header", header.shape, type.numpy, bytes, rest);
   const Tensor tensor = Tensor::empty(header.fortran_order ? reversed(header.shape) : header.shape, type.becomes);
   if (bytes > 0) {
     std::vector<std::byte> raw(type.convert ? static_cast<std::size_t>(bytes) : 0);

@@ -1,5 +1,4 @@
 // Reads and writes ZIP archives. All numbers are little-endian, as we are.
-#include <fmt/format.h>
 #include <tapegrad/autograd/io/detail/zip.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <zlib.h>
@@ -78,8 +77,7 @@ Directory find_directory(const File& file) {
   }
   if (number_at<uint16_t>(bytes, end + 4) != 0) refuse(file.path(), "expected an archive in one file");
   if (found.size > limit || found.at > limit - found.size || found.size > kMostOfDirectory)
-    refuse(file.path(),
-           fmt::format("damaged: the directory has {} bytes at byte {} of {}", found.size, found.at, file.size()));
+    refuse(file.path(), "damaged: the directory has {} bytes at byte {} of {}", found.size, found.at, file.size());
   return found;
 }
 
@@ -114,8 +112,8 @@ class StoredSource : public EntrySource {
   }
   void finish() override {
     if (sum_ != entry_.checksum)
-      refuse(file_.path(), fmt::format("damaged: the checksum of \"{}\" is {:08x}, expected {:08x}", entry_.name, sum_,
-                                       entry_.checksum));
+      refuse(file_.path(), "damaged: the checksum of \"{}\" is {:08x}, expected {:08x}", entry_.name, sum_,
+             entry_.checksum);
   }
 
  protected:
@@ -140,8 +138,7 @@ class DeflatedSource : public StoredSource {
     const std::span<std::byte> all = to;
     while (!to.empty()) {
       const std::size_t done = inflate_some(to);
-      if (done == 0)
-        refuse(file_.path(), fmt::format("damaged: \"{}\" has fewer bytes than its entry says", entry_.name));
+      if (done == 0) refuse(file_.path(), "damaged: \"{}\" has fewer bytes than its entry says", entry_.name);
       to = to.subspan(done);
     }
     sum_ = checksum_of(sum_, all);
@@ -149,7 +146,7 @@ class DeflatedSource : public StoredSource {
   void finish() override {
     std::byte one;
     if (inflate_some({&one, 1}) != 0 || left_ != 0 || stream_.avail_in != 0)
-      refuse(file_.path(), fmt::format("damaged: \"{}\" has more bytes than its entry says", entry_.name));
+      refuse(file_.path(), "damaged: \"{}\" has more bytes than its entry says", entry_.name);
     StoredSource::finish();
   }
 
@@ -172,7 +169,7 @@ class DeflatedSource : public StoredSource {
       const int code = ::inflate(&stream_, Z_NO_FLUSH);
       ended_ = code == Z_STREAM_END;
       if (code != Z_OK && !ended_ && code != Z_BUF_ERROR)
-        refuse(file_.path(), fmt::format("damaged: zlib cannot read the compressed bytes of \"{}\"", entry_.name));
+        refuse(file_.path(), "damaged: zlib cannot read the compressed bytes of \"{}\"", entry_.name);
     }
     return room - stream_.avail_out;
   }
@@ -196,7 +193,7 @@ void Archive::read_directory(uint64_t at, uint64_t size, uint64_t count) {
   std::string_view rest = bytes;
   uint64_t stored = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    const auto damaged = [&] { refuse(file_.path(), fmt::format("damaged: entry {} of its directory", i)); };
+    const auto damaged = [&] { refuse(file_.path(), "damaged: entry {} of its directory", i); };
     if (rest.size() < kCentralSize || number_at<uint32_t>(rest, 0) != kCentral) damaged();
     const std::size_t name = number_at<uint16_t>(rest, 28), extra = number_at<uint16_t>(rest, 30),
                       comment = number_at<uint16_t>(rest, 32);
@@ -209,28 +206,26 @@ void Archive::read_directory(uint64_t at, uint64_t size, uint64_t count) {
                 number_at<uint32_t>(rest, 24),
                 number_at<uint32_t>(rest, 42)};
     read_extra64(rest.substr(kCentralSize + name, extra), {&entry.size, &entry.stored, &entry.header}, file_);
-    if ((flags & 1) != 0) refuse(file_.path(), fmt::format("\"{}\" is encrypted", entry.name));
+    if ((flags & 1) != 0) refuse(file_.path(), "\"{}\" is encrypted", entry.name);
     if (method != kStored && method != kDeflated)
-      refuse(file_.path(),
-             fmt::format("\"{}\": expected compression by method 0 or 8 (deflate), got {}", entry.name, method));
+      refuse(file_.path(), "\"{}\": expected compression by method 0 or 8 (deflate), got {}", entry.name, method);
     // Deflate makes at most 1,032 bytes of one, so that what is in memory is bounded by the size of the file.
     constexpr uint64_t kMostExpansion = 1100;
     const bool fits = entry.stored <= file_.size() &&
                       (entry.deflated ? entry.size / kMostExpansion <= entry.stored : entry.size == entry.stored);
     if (!fits)
-      refuse(file_.path(), fmt::format("damaged: \"{}\" has {} bytes, {} of them in the archive", entry.name,
-                                       entry.size, entry.stored));
+      refuse(file_.path(), "damaged: \"{}\" has {} bytes, {} of them in the archive", entry.name, entry.size,
+             entry.stored);
     stored += entry.stored;
     if (stored > file_.size()) refuse(file_.path(), "damaged: its entries have more bytes than the file");
     entries_.push_back(std::move(entry));
     rest.remove_prefix(kCentralSize + name + extra + comment);
   }
-  if (!rest.empty())
-    refuse(file_.path(), fmt::format("damaged: {} bytes follow the entries of its directory", rest.size()));
+  if (!rest.empty()) refuse(file_.path(), "damaged: {} bytes follow the entries of its directory", rest.size());
 }
 
 std::unique_ptr<EntrySource> Archive::open(const Entry& entry) const {
-  const auto damaged = [&] { refuse(file_.path(), fmt::format("damaged: the header of \"{}\"", entry.name)); };
+  const auto damaged = [&] { refuse(file_.path(), "damaged: the header of \"{}\"", entry.name); };
   if (entry.header > directory_ || directory_ - entry.header < kLocalSize) damaged();
   const std::string local = read_bytes(file_, entry.header, kLocalSize);
   const uint64_t name = number_at<uint16_t>(local, 26), extra = number_at<uint16_t>(local, 28);

@@ -1,13 +1,11 @@
 // Cuts matrix products into tiles.
 #include <tapegrad/autograd/detail/pieces.h>
 #include <tapegrad/autograd/detail/scratch.h>
-#include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/product/blas_choice.h>
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
-#include <tapegrad/autograd/kernels/product/engines.h>
 #include <tapegrad/autograd/parallel.h>
 
 #include <algorithm>

@@ -16,7 +16,6 @@
 
 #include <tapegrad/autograd/detail/pieces.h>
 #include <tapegrad/autograd/detail/scratch.h>
-#include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 
 namespace tapegrad::blas {

@@ -5,8 +5,6 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/kernels/product/blas_kernels.cpp"
 #include <hwy/foreach_target.h>
 
-#include <algorithm>
-
 #include <tapegrad/autograd/kernels/product/blas_few.h>
 #include <tapegrad/autograd/kernels/product/blas_kernels.h>
 #include <tapegrad/autograd/kernels/product/blas_micro.h>

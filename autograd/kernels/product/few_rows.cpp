@@ -8,8 +8,6 @@
 #include <tapegrad/autograd/kernels/product/few_rows.h>
 #include <tapegrad/autograd/kernels/simd/float16.h>
 
-#include <algorithm>
-
 namespace tapegrad {
 namespace {
 

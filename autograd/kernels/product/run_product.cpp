@@ -2,8 +2,6 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/kernels/product/run_product.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <algorithm>
-
 #include <tapegrad/autograd/kernels/product/blas_micro.h>
 #include <tapegrad/autograd/kernels/product/run_product.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>

@@ -1,10 +1,10 @@
 // The causal product of linear attention: blocks of rows, and a running sum over earlier rows.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/detail/batch.h>
+#include <tapegrad/autograd/ops/detail/matrices.h>
 #include <tapegrad/autograd/ops/detail/matrix_view.h>
 
 #include <algorithm>
@@ -237,21 +237,16 @@ void require_operands(const Tensor& a, const Tensor& b, const Tensor& c) {
   require_floating(kCausalProduct.name, {&a, &b, &c});
   const bool fit = a.dim() >= 2 && b.dim() >= 2 && c.dim() >= 2 && a.size(-1) == b.size(-1) &&
                    a.size(-2) == b.size(-2) && b.size(-2) == c.size(-2);
-  if (!fit) {
-    kCausalProduct.fail(fmt::format("expected a and b [..., T, M] and c [..., T, E], got {}, {} and {}", str(a.shape()),
-                                    str(b.shape()), str(c.shape())));
-  }
+  require(fit, kCausalProduct, "expected a and b [..., T, M] and c [..., T, E], got {}, {} and {}", a.shape(),
+          b.shape(), c.shape());
 }
 
 // [..., T], contiguous, for the leading axes `batch`; none stays none.
 Tensor stretched_level(const Tensor& level, const Tensor& a, const Shape& batch) {
   if (!level.defined()) return level;
-  Shape shape = batch;
-  shape.push_back(a.size(-2));
-  if (level.dtype() != a.dtype() || !broadcasts_to(level.shape(), shape)) {
-    kCausalProduct.fail(fmt::format("expected levels of type {} that broadcast to {}, got {} {}", name(a.dtype()),
-                                    str(shape), name(level.dtype()), str(level.shape())));
-  }
+  const Shape shape = with_axes(batch, {a.size(-2)});
+  require(level.dtype() == a.dtype() && broadcasts_to(level.shape(), shape), kCausalProduct,
+          "expected levels of type {} that broadcast to {}, got {} {}", a.dtype(), shape, level.dtype(), level.shape());
   if (needs_grad(level)) kCausalProduct.fail("expected levels without a gradient: they are constants (pass .detach())");
   return level.expand(shape).contiguous();
 }

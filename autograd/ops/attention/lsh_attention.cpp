@@ -1,13 +1,14 @@
 // Attention within chunks of tokens that are sorted by bucket, in several rounds.
 // build: -O2
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/attention/detail/attention_rows.h>
 #include <tapegrad/autograd/ops/attention/detail/hidden_keys.h>
 #include <tapegrad/autograd/ops/attention/detail/lsh_chunk.h>
-#include <tapegrad/autograd/ops/attention/detail/lsh_rows.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 
 #include <algorithm>
 #include <cmath>
@@ -238,10 +239,7 @@ class LshBackward {
 // bool [..., T, T]: the tokens that each one attends to.
 Tensor allowed_pairs(const LshAttention& a) {
   const int64_t t = a.tokens();
-  Shape shape = leading_axes(a.query);
-  shape.push_back(t);
-  shape.push_back(t);
-  const Tensor allowed = zeros(shape, kBool);
+  const Tensor allowed = zeros(with_axes(leading_axes(a.query), {t, t}), kBool);
   for_each_token(a, [&](int64_t h, int64_t token) {
     bool* const row = allowed.mutable_data<bool>() + (h * t + token) * t;
     for (int64_t round = 0; round < a.rounds(); ++round) {
@@ -322,29 +320,20 @@ void require_operands(const Tensor& q, const Tensor& k, const Tensor& v, const T
   require_floating(kLshAttention.name, {&q, &k, &v});
   const bool fit = q.dim() >= 2 && q.shape() == k.shape() && v.dim() == q.dim() && leading_axes(q) == leading_axes(v) &&
                    v.size(-2) == q.size(-2);
-  if (!fit) {
-    kLshAttention.fail(fmt::format("expected query and key [..., T, D] and value [..., T, E], got {}, {} and {}",
-                                   str(q.shape()), str(k.shape()), str(v.shape())));
-  }
-  Shape expected = leading_axes(q);
-  expected.push_back(q.size(-2));
+  require(fit, kLshAttention, "expected query and key [..., T, D] and value [..., T, E], got {}, {} and {}", q.shape(),
+          k.shape(), v.shape());
+  const Shape expected = with_axes(leading_axes(q), {q.size(-2)});
   const bool hashed =
       buckets.dtype() == kInt64 && buckets.dim() == q.dim() && buckets.size(0) > 0 && buckets[0].shape() == expected;
-  if (!hashed) {
-    kLshAttention.fail(fmt::format("expected int64 buckets [R, ...] with ... = {} of query {}, got {} {}",
-                                   str(expected), str(q.shape()), name(buckets.dtype()), str(buckets.shape())));
-  }
+  require(hashed, kLshAttention, "expected int64 buckets [R, ...] with ... = {} of query {}, got {} {}", expected,
+          q.shape(), buckets.dtype(), buckets.shape());
 }
 
 // bool [..., T]
 Tensor mask_of_keys(const Tensor& mask, const Tensor& query) {
-  Shape shape = leading_axes(query);
-  shape.push_back(1);
-  shape.push_back(query.size(-2));
-  if (mask.dtype() != kBool || !broadcasts_to(mask.shape(), shape)) {
-    kLshAttention.fail(fmt::format("expected a bool mask of keys that broadcasts to {}, got {} {}", str(shape),
-                                   name(mask.dtype()), str(mask.shape())));
-  }
+  const Shape shape = with_axes(leading_axes(query), {1, query.size(-2)});
+  require(mask.dtype() == kBool && broadcasts_to(mask.shape(), shape), kLshAttention,
+          "expected a bool mask of keys that broadcasts to {}, got {} {}", shape, mask.dtype(), mask.shape());
   return mask.expand(shape).select(-2, 0).contiguous();
 }
 
@@ -353,9 +342,8 @@ Tensor mask_of_keys(const Tensor& mask, const Tensor& query) {
 Tensor lsh_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& buckets,
                      const LshAttentionOptions& options) {
   require_operands(query, key, value, buckets);
-  if (options.chunk_length < 1) {
-    kLshAttention.fail(fmt::format("expected a chunk_length of at least 1, got {}", options.chunk_length));
-  }
+  require(options.chunk_length >= 1, kLshAttention, "expected a chunk_length of at least 1, got {}",
+          options.chunk_length);
   LshAttention a{.query = query, .key = key, .value = value, .order = {}, .mask = {}};
   a.chunk = std::min(options.chunk_length, std::max<int64_t>(1, query.size(-2)));
   a.causal = options.causal;

@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/ops/attention/detail/attention_rows-inl.h>
-#include <tapegrad/autograd/ops/attention/detail/lsh_rows.h>
+#include <tapegrad/autograd/ops/attention/detail/attention_rows.h>
 
 #include <algorithm>
 

@@ -2,10 +2,11 @@
 //
 // With dilation d, positions only attend to positions that are equal modulo d: each such lane is a separate sequence,
 // whose rows are d rows apart in memory. Within a lane the window has no gaps.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/attention/detail/hidden_keys.h>
 #include <tapegrad/autograd/ops/attention/detail/window_block.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/window_attention.h>
 
@@ -275,31 +276,30 @@ void require_arguments(const Tensor& query, const Tensor& key, const Tensor& val
   };
   require_floating(op.name, {&query, &key, &value});
   if (query.dim() < 2 || key.dim() < 2 || value.dim() < 2) {
-    op.fail(fmt::format("expected two axes or more for each ([..., T, D]), got {}", shapes()));
+    fail(op, "expected two axes or more for each ([..., T, D]), got {}", shapes());
   }
   if (query.size(-1) != key.size(-1)) {
-    op.fail(fmt::format("expected query and key with the same last size, got {} ({} against {})", shapes(),
-                        query.size(-1), key.size(-1)));
+    fail(op, "expected query and key with the same last size, got {} ({} against {})", shapes(), query.size(-1),
+         key.size(-1));
   }
   if (key.size(-2) != value.size(-2)) {
-    op.fail(fmt::format("expected as many values as keys, got {} ({} keys against {} values)", shapes(), key.size(-2),
-                        value.size(-2)));
+    fail(op, "expected as many values as keys, got {} ({} keys against {} values)", shapes(), key.size(-2),
+         value.size(-2));
   }
   if (query.size(-2) > key.size(-2)) {
-    op.fail(fmt::format("expected at most as many queries as keys, got {} ({} queries against {} keys)", shapes(),
-                        query.size(-2), key.size(-2)));
+    fail(op, "expected at most as many queries as keys, got {} ({} queries against {} keys)", shapes(), query.size(-2),
+         key.size(-2));
   }
   require_in(op.name, "window", options.window, kNotNegative);
   require_in(op.name, "dilation", options.dilation, kPositive);
   int64_t last = -1;
   for (const int64_t token : options.global_tokens) {
-    if (token <= last || token >= key.size(-2)) {
-      op.fail(fmt::format("expected global tokens in ascending order from 0 to {}, got {}", key.size(-2) - 1, token));
-    }
+    require(token > last && token < key.size(-2), op, "expected global tokens in ascending order from 0 to {}, got {}",
+            key.size(-2) - 1, token);
     last = token;
   }
   if (options.mask.defined() && options.mask.dtype() != kBool) {
-    op.fail(fmt::format("expected a mask of bools (true: may be attended to), got {}", name(options.mask.dtype())));
+    fail(op, "expected a mask of bools (true: may be attended to), got {}", options.mask.dtype());
   }
   require_probability(op.name, "dropout", options.dropout);
 }
@@ -317,13 +317,9 @@ Tensor sliding_window_attention(const Tensor& query, const Tensor& key, const Te
   a.key = with_leading_axes(key, batch);
   a.value = with_leading_axes(value, batch);
   if (options.mask.defined()) {
-    Shape cells = batch;
-    cells.push_back(a.rows());
-    cells.push_back(a.columns());
-    if (!broadcasts_to(options.mask.shape(), cells)) {
-      op.fail(fmt::format("expected a mask that broadcasts to the scores {}, got {}", str(cells),
-                          str(options.mask.shape())));
-    }
+    const Shape cells = with_axes(batch, {a.rows(), a.columns()});
+    require(broadcasts_to(options.mask.shape(), cells), op, "expected a mask that broadcasts to the scores {}, got {}",
+            cells, options.mask.shape());
     a.mask = options.mask.shape() == cells ? options.mask : options.mask.expand(cells);
   }
   a.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(-1)))));

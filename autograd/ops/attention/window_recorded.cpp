@@ -2,6 +2,7 @@
 // build: -Os
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/window_call.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 
 #include <limits>
 
@@ -25,9 +26,7 @@ SeenKeys seen_keys(const WindowAttention& a, const Tensor& queries, int64_t coun
   const Shape batch = leading_axes(a.query);
   const Offsets from_mask = a.mask.defined() ? matrix_starts(a.mask, batch) : Offsets();
   const int64_t rows = queries.numel(), heads = batch.numel();
-  Shape cells = batch;
-  cells.push_back(rows);
-  cells.push_back(count);
+  const Shape cells = with_axes(batch, {rows, count});
   SeenKeys out{queries, Tensor::empty({rows, count}, kInt64), Tensor::empty(cells, kBool), {}};
   int64_t* const keys = out.keys.mutable_data<int64_t>();
   for (int64_t i = 0; i < rows * count; ++i) keys[i] = keys_of(queries.data<int64_t>()[i / count], i % count);

@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
 #include <tapegrad/autograd/ops/attention/detail/attention_rows-inl.h>
-#include <tapegrad/autograd/ops/attention/detail/window_rows.h>
+#include <tapegrad/autograd/ops/attention/detail/attention_rows.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {

@@ -1,17 +1,15 @@
 // conv1d, conv2d, conv3d, and their transposes: checks, and what is recorded. Convolutions of volumes are those of
 // images whose channels include the depths of a window (ConvShape).
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/convolution.h>
 #include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/blas_blis.h>
 #include <tapegrad/autograd/kernels/product/engines.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_call.h>
-#include <tapegrad/autograd/ops/convolution/detail/convolution_depth.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
 #include <tapegrad/autograd/ops/detail/by_example.h>
 
@@ -245,15 +243,13 @@ Tensor convolution(const ConvName& op, const Tensor& x, const Tensor& weight, co
       require_operands(op, x, weight, bias, {options.stride, options.padding, options.dilation, options.groups});
   const bool same = options.padding.same();
   const auto fit = [&](ConvAxis& axis, int64_t size) {
-    if (same && axis.stride != 1) {
-      op.fail(fmt::format("expected a stride of 1 with Padding::same, got {}", axis.stride));
-    }
+    require(!same || axis.stride == 1, op, "expected a stride of 1 with Padding::same, got {}", axis.stride);
     if (same) axis.padding = axis.reach() / 2;
     axis.size = size;
     const int64_t padded = size + (same ? axis.reach() : 2 * axis.padding), room = padded - axis.reach() - 1;
     if (room < 0) {
-      op.fail(fmt::format("expected a window of at most {} elements along a padded axis, got {} (x {}, weight {})",
-                          padded, axis.reach() + 1, str(x.shape()), str(weight.shape())));
+      fail(op, "expected a window of at most {} elements along a padded axis, got {} (x {}, weight {})", padded,
+           axis.reach() + 1, x.shape(), weight.shape());
     }
     axis.out = room / axis.stride + 1;
     shorten_stride(axis);
@@ -302,18 +298,15 @@ Tensor transposed_convolution(const ConvName& op, const Tensor& x, const Tensor&
   options.output_padding.require_axes(op.name, "output_padding", axes);
   const auto grow = [&](ConvAxis& axis, int64_t out, int64_t extra) {
     if (extra < 0 || (extra >= axis.stride && extra >= axis.dilation)) {
-      op.fail(fmt::format("expected an output_padding smaller than stride {} or dilation {}, got {}", axis.stride,
-                          axis.dilation, extra));
+      fail(op, "expected an output_padding smaller than stride {} or dilation {}, got {}", axis.stride, axis.dilation,
+           extra);
     }
-    if (out > (int64_t{1} << 60) / axis.stride) {
-      op.fail(fmt::format("expected an axis of at most 2^60 elements, got {} with a stride of {}", out, axis.stride));
-    }
+    require(out <= (int64_t{1} << 60) / axis.stride, op,
+            "expected an axis of at most 2^60 elements, got {} with a stride of {}", out, axis.stride);
     axis.out = out;
     axis.size = (out - 1) * axis.stride - 2 * axis.padding + axis.reach() + extra + 1;
-    if (out < 1 || axis.size < 1) {
-      op.fail(fmt::format("expected a result with elements, got {} along an axis (x {}, weight {})",
-                          out < 1 ? 0 : axis.size, str(x.shape()), str(weight.shape())));
-    }
+    require(out >= 1 && axis.size >= 1, op, "expected a result with elements, got {} along an axis (x {}, weight {})",
+            out < 1 ? 0 : axis.size, x.shape(), weight.shape());
     shorten_stride(axis);
   };
   if (axes == 3) grow(conv.shape.depth, x.size(-3), options.output_padding[0]);

@@ -1,7 +1,7 @@
 // Checks of the operands of convolutions, and the taps of an axis.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_call.h>
 
 #include <algorithm>
@@ -35,40 +35,33 @@ Convolution require_operands(const ConvName& op, const Tensor& x, const Tensor& 
   const bool transposed = op.transposed;
   conv.axes = axes;
   conv.batched = x.dim() == axes + 2;
-  if (x.dim() != axes + 1 && x.dim() != axes + 2) {
-    op.fail(fmt::format("expected x [N, C, {0}] or [C, {0}], got {1}", op.x(), str(x.shape())));
-  }
-  if (weight.dim() != axes + 2) {
-    op.fail(fmt::format("expected a weight {}, got {}", op.weight(), str(weight.shape())));
-  }
+  if (x.dim() != axes + 1 && x.dim() != axes + 2)
+    fail(op, "expected x [N, C, {0}] or [C, {0}], got {1}", op.x(), x.shape());
+  if (weight.dim() != axes + 2) fail(op, "expected a weight {}, got {}", op.weight(), weight.shape());
   settings.stride.require_axes(op.name, "stride", axes);
   settings.padding.require_axes(op.name, "padding", axes);
   settings.dilation.require_axes(op.name, "dilation", axes);
   for (int i = 0; i < axes; ++i) {
     const auto at_least = [&](std::string_view what, int64_t value, int64_t least) {
-      if (value < least) op.fail(fmt::format("expected a {} of at least {}, got {}", what, least, value));
+      if (value < least) fail(op, "expected a {} of at least {}, got {}", what, least, value);
       // Positions, products and sums of these, must fit into 64 bits.
-      if (value > INT32_MAX) op.fail(fmt::format("expected a {} of at most {}, got {}", what, INT32_MAX, value));
+      if (value > INT32_MAX) fail(op, "expected a {} of at most {}, got {}", what, INT32_MAX, value);
     };
     at_least("stride", settings.stride[i], 1);
     at_least("padding", settings.padding[i], 0);
     at_least("dilation", settings.dilation[i], 1);
     at_least("kernel size", weight.size(2 + i), 1);
   }
-  if (settings.groups < 1) op.fail(fmt::format("expected 1 group or more, got {}", settings.groups));
+  if (settings.groups < 1) fail(op, "expected 1 group or more, got {}", settings.groups);
   const int64_t channels = x.size(conv.batched ? 1 : 0), first = weight.size(0);
-  if (first % settings.groups != 0) {
-    op.fail(fmt::format("expected {} channels divisible by {} groups, got {} (weight {})",
-                        transposed ? "input" : "output", settings.groups, first, str(weight.shape())));
-  }
+  require(first % settings.groups == 0, op, "expected {} channels divisible by {} groups, got {} (weight {})",
+          transposed ? "input" : "output", settings.groups, first, weight.shape());
   const int64_t expected = transposed ? first : weight.size(1) * settings.groups;
-  if (channels != expected) {
-    op.fail(fmt::format("expected x with {} channels for weight {} and groups = {}, got {} (x {})", expected,
-                        str(weight.shape()), settings.groups, channels, str(x.shape())));
-  }
+  require(channels == expected, op, "expected x with {} channels for weight {} and groups = {}, got {} (x {})",
+          expected, weight.shape(), settings.groups, channels, x.shape());
   const int64_t results = transposed ? weight.size(1) * settings.groups : first;
   if (bias.defined() && !(bias.shape() == Shape{results})) {
-    op.fail(fmt::format("expected a bias [{}], got {}", results, str(bias.shape())));
+    fail(op, "expected a bias [{}], got {}", results, bias.shape());
   }
   ConvShape& shape = conv.shape;
   shape.n = conv.batched ? x.size(0) : 1;

@@ -1,7 +1,7 @@
 // The depths of volumes as channels of images, for convolutions.
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/op.h>
-#include <tapegrad/autograd/ops/convolution/detail/convolution_depth.h>
+#include <tapegrad/autograd/ops/convolution/detail/convolution_call.h>
 
 #include <algorithm>
 

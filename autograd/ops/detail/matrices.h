@@ -1,16 +1,37 @@
-// Shared by linear algebra: checks of matrices, loops over a batch, and errors that name a matrix of it.
+// Batches of matrices: where each matrix of a tensor starts, fresh tensors with the layout of another one, checks,
+// loops over a batch, and errors that name a matrix of it.
 #pragma once
 
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/op.h>
-#include <tapegrad/autograd/ops/detail/batch.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/autograd/pool.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/autograd/tensor.h>
 
 #include <algorithm>
 #include <string_view>
 
 namespace tapegrad {
+
+using Offsets = PoolVector<int64_t>;
+
+/// The offset, in elements, of each matrix of x [batch..., m, n], whose leading axes broadcast to `batch`.
+Offsets matrix_starts(const Tensor& x, const Shape& batch);
+
+/// The axes of x before its last two.
+Shape leading_axes(const Tensor& x);
+
+/// x [..., m, n], expanded to [batch..., m, n].
+Tensor with_leading_axes(const Tensor& x, const Shape& batch);
+
+/// x with its last two axes exchanged, not recorded: for kernels.
+Tensor transposed_view(const Tensor& x);
+
+/// A fresh tensor of x's shape with `last` as its last size, whose axes are in memory in x's order: the gradient of a
+/// transposed view is then contiguous after it is transposed back. For bfloat16 it is float32.
+Tensor empty_laid_out_as(const Tensor& x, int64_t last);
 
 /// Error unless x is floating and has two axes or more.
 void require_matrices(std::string_view where, const Tensor& x);
@@ -19,8 +40,6 @@ void require_square(std::string_view where, const Tensor& x);
 /// Throws Error "[op] message (matrix [1, 2] of the batch)", or without the matrix if there is no batch.
 [[noreturn]] void fail_matrix(const Op& op, std::string_view message, const Shape& batch, int64_t index);
 
-/// The shape [batch..., sizes...].
-Shape with_axes(const Shape& batch, std::initializer_list<int64_t> sizes);
 /// The number of matrices in x.
 int64_t count_matrices(const Tensor& x);
 /// A fresh contiguous tensor [..., n, m] that holds the matrices of x [..., m, n] column by column. Not recorded.

@@ -1,5 +1,5 @@
 // Autocast, and tensors rounded to bfloat16 for products.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
@@ -43,9 +43,7 @@ Tensor round_values(const Tensor& x) {
 }  // namespace
 
 Autocast::Autocast(DType dtype, bool enabled) : outer_(innermost_autocast), dtype_(enabled ? dtype : kFloat32) {
-  if (dtype != kBFloat16 && dtype != kFloat32) {
-    fail("autocast", fmt::format("expected bfloat16 or float32, got {}", name(dtype)));
-  }
+  require(dtype == kBFloat16 || dtype == kFloat32, "autocast", "expected bfloat16 or float32, got {}", dtype);
   innermost_autocast = this;
 }
 

@@ -100,7 +100,7 @@ const ArithmeticFormulas& arithmetic_formulas() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 
 #include <algorithm>
 #include <cmath>
@@ -173,8 +173,8 @@ Tensor binary_value(const Op& op, const Formula& formula, const IntegerLoops& lo
   const Shape shape = shape_of(op.name, a, b);
   const MapKernel kernel = a.dtype() == kBool ? loops.boolean : loops.int64;
   if (!kernel) {
-    op.fail(fmt::format("expected operands other than bool (convert one with to(kInt64){})",
-                        &op == &kSub ? ", or use logical_xor" : ""));
+    fail(op, "expected operands other than bool (convert one with to(kInt64){})",
+         &op == &kSub ? ", or use logical_xor" : "");
   }
   Tensor y = Tensor::empty(shape, a.dtype());
   map(y, {&a, &b}, kernel);
@@ -232,9 +232,8 @@ Tensor div(const Tensor& a, const Tensor& b) {
 Tensor pow(const Tensor& a, const Tensor& b) {
   if (needs_promotion(a, b)) return promote(static_cast<BinaryFunction>(pow), a, b);
   if (a.dtype() == kBool) return pow(a.to(kInt64), b.to(kInt64));
-  if (a.dtype() == kInt64 && any(lt(b, 0))) {
-    kPow.fail("expected integer exponents >= 0, got a negative one (convert the base with to(kFloat32))");
-  }
+  require(a.dtype() != kInt64 || !any(lt(b, 0)), kPow,
+          "expected integer exponents >= 0, got a negative one (convert the base with to(kFloat32))");
   Tensor y = binary_value(kPow, formulas().pow, kPowLoops, a, b);
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return y;
@@ -436,10 +435,8 @@ const ArithmeticFormulas& arithmetic_formulas_for(FormulasFor use) {
 }
 
 void accumulate_into(Tensor& sum, const Tensor& x) {
-  if (sum.dtype() != x.dtype() || !is_floating(sum.dtype())) {
-    kAdd.fail(fmt::format("expected a sum and an operand of one type, float32 or float64, got {} and {}",
-                          name(sum.dtype()), name(x.dtype())));
-  }
+  require(sum.dtype() == x.dtype() && is_floating(sum.dtype()), kAdd,
+          "expected a sum and an operand of one type, float32 or float64, got {} and {}", sum.dtype(), x.dtype());
   map(sum, {&sum, &x}, formulas().add.kernel(sum.dtype()));
 }
 

@@ -55,7 +55,7 @@ const Comparisons& comparison_kernels() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 
 #include <algorithm>
 #include <atomic>
@@ -75,14 +75,8 @@ constexpr std::string_view kLt = "lt";
 constexpr std::string_view kLe = "le";
 constexpr std::string_view kGt = "gt";
 constexpr std::string_view kGe = "ge";
-constexpr std::string_view kLogicalAnd = "logical_and";
-constexpr std::string_view kLogicalOr = "logical_or";
-constexpr std::string_view kLogicalXor = "logical_xor";
-constexpr std::string_view kLogicalNot = "logical_not";
 constexpr std::string_view kAllTrue = "all";
 constexpr std::string_view kAnyTrue = "any";
-constexpr std::string_view kIsclose = "isclose";
-constexpr std::string_view kAllclose = "allclose";
 
 Tensor compare(std::string_view where, const Comparison& kernel, MapKernel integers, const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || widens_to_int64(a.dtype())) {
@@ -194,10 +188,8 @@ void isclose_loop(const void* const* x, void* y, int64_t n, const void* context)
 }
 
 Tensor isclose(std::string_view where, const Tensor& a, const Tensor& b, const Tolerance& tolerance) {
-  if (!(tolerance.rtol >= 0 && tolerance.atol >= 0)) {
-    fail(where,
-         fmt::format("expected tolerances of 0 or more, got rtol {} and atol {}", tolerance.rtol, tolerance.atol));
-  }
+  require(tolerance.rtol >= 0 && tolerance.atol >= 0, where,
+          "expected tolerances of 0 or more, got rtol {} and atol {}", tolerance.rtol, tolerance.atol);
   const DType later = promoted_type(a.dtype(), b.dtype()), dtype = is_half(later) ? kFloat32 : std::max(later, kInt64);
   const Tensor from = a.detach().to(dtype), to = b.detach().to(dtype);
   Tensor y = Tensor::empty(shape_of(where, a, b), kBool);
@@ -233,16 +225,16 @@ Tensor gt(const Tensor& a, Scalar b) { return compare(kGt, comparisons().gt, kGt
 Tensor ge(const Tensor& a, Scalar b) { return compare(kGe, comparisons().ge, kGeIntegers, a, b); }
 
 Tensor logical_and(const Tensor& a, const Tensor& b) {
-  return logical(kLogicalAnd, plain_loop<bool, bool, 2>([](bool x, bool y) { return x && y; }), a, b);
+  return logical("logical_and", plain_loop<bool, bool, 2>([](bool x, bool y) { return x && y; }), a, b);
 }
 Tensor logical_or(const Tensor& a, const Tensor& b) {
-  return logical(kLogicalOr, plain_loop<bool, bool, 2>([](bool x, bool y) { return x || y; }), a, b);
+  return logical("logical_or", plain_loop<bool, bool, 2>([](bool x, bool y) { return x || y; }), a, b);
 }
 Tensor logical_xor(const Tensor& a, const Tensor& b) {
-  return logical(kLogicalXor, plain_loop<bool, bool, 2>([](bool x, bool y) { return x != y; }), a, b);
+  return logical("logical_xor", plain_loop<bool, bool, 2>([](bool x, bool y) { return x != y; }), a, b);
 }
 Tensor logical_not(const Tensor& x) {
-  require_bool(kLogicalNot, x, "operand");
+  require_bool("logical_not", x, "operand");
   Tensor y = Tensor::empty(x.shape(), kBool);
   map(y, {&x}, plain_loop<bool, bool, 1>([](bool v) { return !v; }));
   return y;
@@ -259,10 +251,10 @@ Tensor isfinite(const Tensor& x) {
 }
 
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-  return isclose(kIsclose, a, b, {rtol, atol, equal_nan});
+  return isclose("isclose", a, b, {rtol, atol, equal_nan});
 }
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-  return all(isclose(kAllclose, a, b, {rtol, atol, equal_nan}));
+  return all(isclose("allclose", a, b, {rtol, atol, equal_nan}));
 }
 bool equal(const Tensor& a, const Tensor& b) { return a.shape() == b.shape() && all(eq(a, b)); }
 

@@ -3,9 +3,9 @@
 // pass over memory.
 //
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/fuse.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/formula.h>
 
@@ -21,7 +21,6 @@ const SymmetricOp kLogaddexp2{"logaddexp2"};
 const SymmetricOp kXlogy{"xlogy"};
 const SymmetricOp kXlog1py{"xlog1py"};
 constexpr std::string_view kClamp = "clamp";
-constexpr std::string_view kAddcmul = "addcmul";
 constexpr std::string_view kAddcdiv = "addcdiv";
 
 // --- one pass ---
@@ -134,15 +133,14 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
 }
 
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
-  return sum_with(kAddcmul, Pass::addcmul, mul, x, a, b, value);
+  return sum_with("addcmul", Pass::addcmul, mul, x, a, b, value);
 }
 
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
-  if (!is_floating(a.dtype()) && !is_floating(b.dtype())) {
-    fail(kAddcdiv, fmt::format("expected a floating dividend or divisor, got {} and {} (convert one with "
-                               "to(kFloat32), or use div with Rounding::trunc)",
-                               name(a.dtype()), name(b.dtype())));
-  }
+  require(is_floating(a.dtype()) || is_floating(b.dtype()), kAddcdiv,
+          "expected a floating dividend or divisor, got {} and {} (convert one with to(kFloat32), or use div with "
+          "Rounding::trunc)",
+          a.dtype(), b.dtype());
   return sum_with(kAddcdiv, Pass::addcdiv, div, x, a, b, value);
 }
 

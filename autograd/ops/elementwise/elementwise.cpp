@@ -239,7 +239,7 @@ const NamedFunction* functions() { return kFunctions; }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 
 #include <iterator>
@@ -381,7 +381,7 @@ Tensor leaky_relu(const Tensor& x, double negative_slope) { return apply<"leaky_
 Tensor elu(const Tensor& x, double alpha) { return apply<"elu">(x, {alpha}); }
 Tensor relu6(const Tensor& x) { return hardtanh(x, 0, 6); }
 Tensor hardtanh(const Tensor& x, double low, double high) {
-  if (!(low <= high)) kOp<"hardtanh">.fail(fmt::format("expected low <= high, got {} and {}", low, high));
+  if (!(low <= high)) fail(kOp<"hardtanh">, "expected low <= high, got {} and {}", low, high);
   return apply<"hardtanh">(x, {low, high});
 }
 

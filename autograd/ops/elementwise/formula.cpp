@@ -7,7 +7,7 @@
 #include <tapegrad/autograd/ops/detail/formula.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
 
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 
 namespace tapegrad {
 namespace {
@@ -59,11 +59,10 @@ Tensor with_scalar(const Op& op, const Tensor& x, const Formula& formula, Scalar
 }
 
 Tensor promote_scalar(Scalar number) {
-  if (number.is_beyond_int64()) {
-    fail("scalar", fmt::format("expected a number that int64 can hold next to a tensor of integers or bool, got {} "
-                               "(convert the tensor with to(kFloat32))",
-                               str(number)));
-  }
+  require(!number.is_beyond_int64(), "scalar",
+          "expected a number that int64 can hold next to a tensor of integers or bool, got {} (convert the tensor with "
+          "to(kFloat32))",
+          number);
   return scalar(number, number.is_int64() ? kInt64 : kFloat32);
 }
 

@@ -115,7 +115,8 @@ const GateFormulas& gate_formulas() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 
 namespace tapegrad {
 namespace {
@@ -133,14 +134,10 @@ constexpr int64_t kGrain = 16384;  // elements for one thread to take at a time
 Tensor gated(const Op& op, const GateKernels& kernels, const Tensor& x, int64_t axis) {
   require_floating(op.name, {&x});
   const int i = normal_axis(op.name, axis, x.shape());
-  if (x.shape()[i] % 2 != 0) {
-    op.fail(fmt::format("expected an even size along axis {}, got shape {}", axis, str(x.shape())));
-  }
+  require(x.shape()[i] % 2 == 0, op, "expected an even size along axis {}, got shape {}", axis, x.shape());
   const OuterAxisInner whole(x.shape(), i);
   const int64_t half = whole.size / 2 * whole.inner;
-  Shape shape = x.shape();
-  shape[i] /= 2;
-  Tensor y = Tensor::empty(shape, x.dtype());
+  Tensor y = Tensor::empty(with_size(x.shape(), i, x.shape()[i] / 2), x.dtype());
   const Tensor in = packed(x);
   const GateArgs args{.dtype = x.dtype(), .half = half, .x = in.raw_data(), .dy = nullptr, .y = y.mutable_raw_data()};
   parallel_for(y.numel(), kGrain, [&](int64_t begin, int64_t end) { kernels.forward(args, begin, end); });
@@ -168,10 +165,9 @@ Tensor swiglu(const Tensor& x, int64_t axis) { return gated(kSwiglu, gates().swi
 Tensor prelu(const Tensor& x, const Tensor& weight) {
   require_floating(kPrelu.name, {&x, &weight});
   const bool per_channel = x.dim() >= 2 && weight.dim() == 1 && weight.size(0) == x.size(1);
-  if (weight.numel() != 1 && !per_channel) {
-    kPrelu.fail(fmt::format("expected a weight of one element, or one per channel (axis 1 of x), got weight {} for {}",
-                            str(weight.shape()), str(x.shape())));
-  }
+  require(weight.numel() == 1 || per_channel, kPrelu,
+          "expected a weight of one element, or one per channel (axis 1 of x), got weight {} for {}", weight.shape(),
+          x.shape());
   Shape shape;  // [C, 1, 1, ...], which broadcasts to x
   if (weight.numel() != 1) {
     shape.push_back(weight.size(0));

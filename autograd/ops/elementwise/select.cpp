@@ -64,7 +64,7 @@ const Selections& select_kernels() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 
 #include <algorithm>
@@ -163,7 +163,7 @@ namespace {
 
 // Keeps the columns of each row of the last two axes up to, or from, an edge that moves with the row.
 Tensor triangle(const Op& op, const Tensor& x, int64_t diagonal, bool lower) {
-  if (x.dim() < 2) op.fail(fmt::format("expected two axes or more, got shape {}", str(x.shape())));
+  if (x.dim() < 2) fail(op, "expected two axes or more, got shape {}", x.shape());
   Tensor y = Tensor::empty(x.shape(), x.dtype());
   if (x.numel() == 0) return y;
   const Tensor rows = packed(x);

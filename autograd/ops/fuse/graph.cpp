@@ -1,9 +1,8 @@
 // Symbols, and the terms that they stand for.
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops/fuse/detail/graph.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstdint>
 #include <limits>
 
 namespace tapegrad {
@@ -48,8 +47,8 @@ SymbolGraph* SymbolGraph::of(std::initializer_list<Symbol> symbols) {
 }
 
 void SymbolGraph::require_current(const Symbol& x) const {
-  if (x.use_ == use()) return;
-  kFuse.fail("expected symbols of this call of the formula, got one of an earlier call (a symbol ends with its call)");
+  require(x.use_ == use(), kFuse,
+          "expected symbols of this call of the formula, got one of an earlier call (a symbol ends with its call)");
 }
 
 void SymbolGraph::clear() {

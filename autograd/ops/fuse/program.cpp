@@ -1,7 +1,7 @@
 // Lowers a formula to calls of kernels on tiles, and runs them.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/fuse/detail/program.h>
 
@@ -156,9 +156,8 @@ class FusedProgram::Lowering {
       if (call.formula->work == MapWork::heavy) p_.work_ = MapWork::heavy;
     }
     if (p_.computed_.size() > 1) p_.work_ = MapWork::heavy;  // results are not stored past the caches
-    if (p_.inputs_.size() > to_size(kMaxOperands)) {
-      kFuse.fail(fmt::format("expected a derivative of at most {} operands, got {}", kMaxOperands, p_.inputs_.size()));
-    }
+    require(p_.inputs_.size() <= to_size(kMaxOperands), kFuse, "expected a derivative of at most {} operands, got {}",
+            kMaxOperands, p_.inputs_.size());
   }
 
   FusedProgram& p_;

@@ -1,6 +1,6 @@
 // Factorizations: cholesky, qr; determinants: det, slogdet.
 // build: -Os
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/linalg/householder.h>
 #include <tapegrad/autograd/kernels/linalg/lapack.h>
@@ -63,10 +63,8 @@ Tensor qr_gradient(const Tensor& a, const Tensor& q, const Tensor& r, const Tens
 
 // The gradient of qr(a) from that of q or of r.
 Grads qr_backward(const Tensor& a, QrMode mode, const Qr& known, const Tensor& dq, const Tensor& dr) {
-  if (mode == QrMode::complete && a.size(-2) > a.size(-1)) {
-    kQr.fail(fmt::format("expected m <= n for the gradient of the complete form, got {} (use the reduced form)",
-                         str(a.shape())));
-  }
+  require(mode != QrMode::complete || a.size(-2) <= a.size(-1), kQr,
+          "expected m <= n for the gradient of the complete form, got {} (use the reduced form)", a.shape());
   const Qr now = records_backward() ? qr(a, mode) : known;
   return qr_gradient(a, now.q, now.r, dq, dr);
 }

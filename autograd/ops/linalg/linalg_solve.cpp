@@ -1,7 +1,7 @@
 // Systems of equations: solve, triangular_solve, inverse, lstsq; matrix_power.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/linalg/triangular.h>
 #include <tapegrad/autograd/linalg.h>
 #include <tapegrad/autograd/ops.h>
@@ -14,7 +14,6 @@ const Op kSolve{"solve"};
 const Op kTriangularSolve{"triangular_solve"};
 const Op kInverse{"inverse"};
 constexpr std::string_view kLstsq = "lstsq";
-constexpr std::string_view kMatrixPower = "matrix_power";
 constexpr std::string_view kSingular = "expected an invertible matrix, got a singular one";
 
 LuFactors invertible_factors(const Op& op, const Tensor& a) {
@@ -71,11 +70,9 @@ Tensor solve(const Tensor& a, const Tensor& b) {
   require_floating(kSolve.name, {&a, &b});
   require_square(kSolve.name, a);
   const int64_t n = a.size(-1);
-  Shape of_vectors = leading_axes(a);
-  of_vectors.push_back(n);
-  const bool vectors = b.dim() == 1 || b.shape() == of_vectors;
+  const bool vectors = b.dim() == 1 || b.shape() == with_axes(leading_axes(a), {n});
   if (b.dim() == 0 || b.size(vectors ? -1 : -2) != n) {
-    kSolve.fail(fmt::format("expected b with {} rows for a {}, got {}", n, str(a.shape()), str(b.shape())));
+    fail(kSolve, "expected b with {} rows for a {}, got {}", n, a.shape(), b.shape());
   }
   broadcast(kSolve.name, leading_axes(a), vectors ? Shape{} : leading_axes(b));
   return vectors ? solve_matrices(a, b.unsqueeze(-1)).squeeze(-1) : solve_matrices(a, b);
@@ -86,8 +83,8 @@ Tensor triangular_solve(const Tensor& a, const Tensor& b, const TriangularOption
   require_square(kTriangularSolve.name, a);
   const int64_t n = a.size(-1);
   if (b.dim() < 2 || b.size(options.left ? -2 : -1) != n) {
-    kTriangularSolve.fail(fmt::format("expected b with {} {} for a {}, got {}", n, options.left ? "rows" : "columns",
-                                      str(a.shape()), str(b.shape())));
+    fail(kTriangularSolve, "expected b with {} {} for a {}, got {}", n, options.left ? "rows" : "columns", a.shape(),
+         b.shape());
   }
   const Tensor y = options.left  // x a = b is a^T x^T = b^T
                        ? solve_triangles(a, b, options.upper, options.unitriangular)
@@ -123,7 +120,7 @@ Tensor lstsq(const Tensor& a, const Tensor& b) {
   require_floating(kLstsq, {&a, &b});
   require_matrices(kLstsq, a);
   if (b.dim() < 2 || b.size(-2) != a.size(-2)) {
-    fail(kLstsq, fmt::format("expected b with {} rows for a {}, got {}", a.size(-2), str(a.shape()), str(b.shape())));
+    fail(kLstsq, "expected b with {} rows for a {}, got {}", a.size(-2), a.shape(), b.shape());
   }
   const Autocast in_own_type(kFloat32);
   if (a.size(-2) >= a.size(-1)) {  // a = q r: x = r^-1 q^T b
@@ -135,7 +132,7 @@ Tensor lstsq(const Tensor& a, const Tensor& b) {
 }
 
 Tensor matrix_power(const Tensor& a, int64_t n) {
-  require_square(kMatrixPower, a);
+  require_square("matrix_power", a);
   if (n == 0) return eye(a.size(-1), a.dtype()).expand(a.shape()).clone();
   const Autocast in_own_type(kFloat32);
   Tensor square = n < 0 ? inverse(a) : a, power;

@@ -184,7 +184,7 @@ void cross_entropy_gradients(const CrossEntropyArgs& args, int64_t begin, int64_
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 
 namespace tapegrad {
@@ -213,13 +213,11 @@ Tensor gradient_of(CrossEntropyArgs args, const Tensor& logits, int64_t rows, co
 // The loss of a floating target, made of recorded operations.
 Tensor of_distribution(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
   require_floating(kCrossEntropy.name, {&logits});
-  if (!(target.shape() == logits.shape())) {
-    kCrossEntropy.fail(fmt::format("expected int64 class numbers, or probabilities of shape {}, got {} of shape {}",
-                                   str(logits.shape()), name(target.dtype()), str(target.shape())));
-  }
-  if (options.ignore_index >= 0) {
-    kCrossEntropy.fail(fmt::format("expected no ignore_index for probabilities, got {}", options.ignore_index));
-  }
+  require(target.shape() == logits.shape(), kCrossEntropy,
+          "expected int64 class numbers, or probabilities of shape {}, got {} of shape {}", logits.shape(),
+          target.dtype(), target.shape());
+  require(options.ignore_index < 0, kCrossEntropy, "expected no ignore_index for probabilities, got {}",
+          options.ignore_index);
   const int axis = require_weight(kCrossEntropy.name, logits, options.weight, options.axis);
   Tensor parts = target;
   if (options.label_smoothing > 0) {

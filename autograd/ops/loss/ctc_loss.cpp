@@ -1,8 +1,8 @@
 // Connectionist temporal classification: the checks of ctc_loss, its lengths and labels, and its recorded backward. The
 // recursions are in ctc_rows.cpp.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/matrices.h>
@@ -24,14 +24,11 @@ const Op kCtcLoss{"ctc_loss"};
 // The lengths of a batch, each from 0 to `most`.
 PoolVector<int64_t> checked_lengths(const Tensor& lengths, const char* what, int64_t batch, int64_t most) {
   const Op& op = kCtcLoss;
-  if (!is_integer(lengths.dtype()) || lengths.dim() > 1 || lengths.numel() != batch) {
-    op.fail(fmt::format("expected {} int64 [{}], got {} {}", what, batch, name(lengths.dtype()), str(lengths.shape())));
-  }
+  require(is_integer(lengths.dtype()) && lengths.dim() <= 1 && lengths.numel() == batch, op,
+          "expected {} int64 [{}], got {} {}", what, batch, lengths.dtype(), lengths.shape());
   const std::vector<int64_t> given = lengths.to(kInt64).to_vector<int64_t>();
   for (std::size_t i = 0; i < given.size(); ++i) {
-    if (given[i] < 0 || given[i] > most) {
-      op.fail(fmt::format("expected {} from 0 to {}, got {} at [{}]", what, most, given[i], i));
-    }
+    require(given[i] >= 0 && given[i] <= most, op, "expected {} from 0 to {}, got {} at [{}]", what, most, given[i], i);
   }
   return {given.begin(), given.end()};
 }
@@ -39,21 +36,17 @@ PoolVector<int64_t> checked_lengths(const Tensor& lengths, const char* what, int
 // The labels of each sequence, without padding: an offset for each, and one past the end.
 void set_labels(CtcBatch& c, const Tensor& targets, const Tensor& target_lengths) {
   const Op& op = kCtcLoss;
-  if (!is_integer(targets.dtype()) || targets.dim() < 1 || targets.dim() > 2) {
-    op.fail(fmt::format("expected int64 targets [{0}, S], or [S of all {0}] one after another, got {1} {2}", c.batch,
-                        name(targets.dtype()), str(targets.shape())));
-  }
+  require(is_integer(targets.dtype()) && targets.dim() >= 1 && targets.dim() <= 2, op,
+          "expected int64 targets [{0}, S], or [S of all {0}] one after another, got {1} {2}", c.batch, targets.dtype(),
+          targets.shape());
   const bool padded = targets.dim() == 2;
-  if (padded && targets.size(0) != c.batch) {
-    op.fail(fmt::format("expected targets [{}, S] for the log-probabilities, got {}", c.batch, str(targets.shape())));
-  }
+  require(!padded || targets.size(0) == c.batch, op, "expected targets [{}, S] for the log-probabilities, got {}",
+          c.batch, targets.shape());
   c.label_counts = checked_lengths(target_lengths, "target_lengths", c.batch, targets.size(-1));
   int64_t total = 0;
   for (const int64_t n : c.label_counts) total += n;
-  if (!padded && total != targets.numel()) {
-    op.fail(fmt::format("expected target_lengths whose sum is the number of targets, got {} for targets {}", total,
-                        str(targets.shape())));
-  }
+  require(padded || total == targets.numel(), op,
+          "expected target_lengths whose sum is the number of targets, got {} for targets {}", total, targets.shape());
   const std::vector<int64_t> values = targets.to(kInt64).to_vector<int64_t>();
   c.label_starts.reserve(c.label_counts.size());
   c.labels.reserve(static_cast<std::size_t>(total));
@@ -68,10 +61,8 @@ void set_labels(CtcBatch& c, const Tensor& targets, const Tensor& target_lengths
     c.most_labels = std::max(c.most_labels, c.label_counts[b]);
   }
   for (const int64_t label : c.labels) {
-    if (label < 0 || label >= c.classes || label == c.blank) {
-      op.fail(fmt::format("expected targets from 0 to {} that are not the blank ({}), got {}", c.classes - 1, c.blank,
-                          label));
-    }
+    require(label >= 0 && label < c.classes && label != c.blank, op,
+            "expected targets from 0 to {} that are not the blank ({}), got {}", c.classes - 1, c.blank, label);
   }
 }
 
@@ -79,9 +70,8 @@ CtcBatch checked_batch(const Tensor& log_probs, const Tensor& targets, const Ten
                        const Tensor& target_lengths, const CtcOptions& options) {
   const Op& op = kCtcLoss;
   require_floating(op.name, log_probs.dtype());
-  if (log_probs.dim() != 2 && log_probs.dim() != 3) {
-    op.fail(fmt::format("expected log-probabilities [T, B, C] or [T, C], got {}", str(log_probs.shape())));
-  }
+  require(log_probs.dim() == 2 || log_probs.dim() == 3, op, "expected log-probabilities [T, B, C] or [T, C], got {}",
+          log_probs.shape());
   CtcBatch c;
   c.dtype = log_probs.dtype();
   c.steps = log_probs.size(0);
@@ -89,9 +79,7 @@ CtcBatch checked_batch(const Tensor& log_probs, const Tensor& targets, const Ten
   c.classes = log_probs.size(-1);
   c.blank = options.blank;
   c.zero_infinity = options.zero_infinity;
-  if (c.blank < 0 || c.blank >= c.classes) {
-    op.fail(fmt::format("expected a blank from 0 to {}, got {}", c.classes - 1, c.blank));
-  }
+  require(c.blank >= 0 && c.blank < c.classes, op, "expected a blank from 0 to {}, got {}", c.classes - 1, c.blank);
   c.lengths = checked_lengths(input_lengths, "input_lengths", c.batch, c.steps);
   const bool alone = log_probs.dim() == 2 && targets.dim() == 1;
   set_labels(c, alone ? targets.unsqueeze(0) : targets, target_lengths);

@@ -1,12 +1,11 @@
 // linear_cross_entropy: the loss of a large vocabulary, whose logits exist for one chunk of rows at a time.
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/op_path.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/bfloat16_product.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/detail/batch.h>
 #include <tapegrad/autograd/ops/detail/matrices.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
 #include <tapegrad/autograd/ops/loss/detail/class_rows.h>
@@ -249,39 +248,23 @@ Grads composed_backward(const Head& h, const Tensor& dy, int64_t examples) {
 
 // --- checks ---
 
-// The shape of x without its last axis.
-Shape leading_rows(const Tensor& x) {
-  Shape rows = x.shape();
-  rows.erase(x.dim() - 1);
-  return rows;
-}
-
 void check(const Tensor& x, const Tensor& weight, const Tensor& target, const LinearCrossEntropyOptions& options) {
   const Op& op = kLinearCrossEntropy;
   require_floating(op.name, {&x, &weight});
-  if (weight.dim() != 2) op.fail(fmt::format("expected a weight [classes, in], got {}", str(weight.shape())));
+  if (weight.dim() != 2) fail(op, "expected a weight [classes, in], got {}", weight.shape());
   const int64_t classes = weight.size(0), in = weight.size(1);
-  if (x.dim() == 0 || x.size(-1) != in) {
-    op.fail(fmt::format("expected an input with last axis {} for weight {} [classes, in], got {}", in,
-                        str(weight.shape()), str(x.shape())));
-  }
+  require(x.dim() != 0 && x.size(-1) == in, op,
+          "expected an input with last axis {} for weight {} [classes, in], got {}", in, weight.shape(), x.shape());
   const Tensor& bias = options.bias;
   if (bias.defined() && (!(bias.shape() == Shape{classes}) || bias.dtype() != x.dtype())) {
-    op.fail(fmt::format("expected a bias {} [{}], got {} {}", name(x.dtype()), classes, name(bias.dtype()),
-                        str(bias.shape())));
+    fail(op, "expected a bias {} [{}], got {} {}", x.dtype(), classes, bias.dtype(), bias.shape());
   }
-  if (is_floating(target.dtype())) {
-    op.fail(
-        fmt::format("expected int64 class numbers as the target, got {} (for probabilities, use cross_entropy of "
-                    "linear)",
-                    name(target.dtype())));
-  }
-  Shape logits = x.shape();
-  logits[-1] = classes;
-  if (is_integer(target.dtype()) && !(target.shape() == leading_rows(x))) {
-    op.fail(fmt::format("expected a target with the axes of the input {} except the last, got {}", str(x.shape()),
-                        str(target.shape())));
-  }
+  require(!is_floating(target.dtype()), op,
+          "expected int64 class numbers as the target, got {} (for probabilities, use cross_entropy of linear)",
+          target.dtype());
+  const Shape logits = with_size(x.shape(), -1, classes);
+  require(!is_integer(target.dtype()) || target.shape() == without_axis(x.shape(), -1), op,
+          "expected a target with the axes of the input {} except the last, got {}", x.shape(), target.shape());
   require_classes(op.name, scalar(0, x.dtype()).expand(logits), target, options.class_weight, -1);
   require_probability(op.name, "label smoothing", options.label_smoothing);
 }

@@ -116,8 +116,9 @@ const LossFormulas& loss_formulas() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/index_text.h>
+#include <tapegrad/autograd/internal/fail.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 
 #include <numbers>
 
@@ -196,7 +197,7 @@ void require_between(const Op& op, std::string_view what, const Tensor& x, doubl
     if (least >= low && most <= high) return;
     int64_t i = 0;
     while (from[i] >= low && from[i] <= high) ++i;
-    op.fail(fmt::format("expected {}, got {} at {}", what, from[i], index_text(i, x.shape())));
+    fail(op, "expected {}, got {} at {}", what, from[i], index_text(i, x.shape()));
   });
 }
 
@@ -214,9 +215,7 @@ Tensor clamped_variance(const Tensor& var, double eps) {
   if (least >= eps) return var;
   if (!(least >= 0)) {  // NaN says nothing about the other values
     const Tensor negative = masked_select(values, values < 0);
-    if (negative.numel() > 0) {
-      kGaussian.fail(fmt::format("expected a variance of 0 or more, got {}", min(negative).item()));
-    }
+    if (negative.numel() > 0) fail(kGaussian, "expected a variance of 0 or more, got {}", min(negative).item());
   }
   return var + where(values < eps, eps - values, 0.);
 }
@@ -237,9 +236,9 @@ Shape shape_of_losses(std::string_view where, std::initializer_list<const Tensor
     const Shape both = broadcast(where, shape, x->shape());
     if (!(both == shape) && !(both == x->shape())) {
       fail(where,
-           fmt::format("expected operands that broadcast to the shape of one of them, got {} and {}, which would "
-                       "give {} (squeeze or unsqueeze an axis, or expand one operand if all pairs are meant)",
-                       str(shape), str(x->shape()), str(both)));
+           "expected operands that broadcast to the shape of one of them, got {} and {}, which would give {} (squeeze "
+           "or unsqueeze an axis, or expand one operand if all pairs are meant)",
+           shape, x->shape(), both);
     }
     shape = both;
   }
@@ -259,12 +258,12 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberOptions& options) {
-  if (!(options.delta > 0)) kHuber.fail(fmt::format("expected a delta above 0, got {}", options.delta));
+  if (!(options.delta > 0)) fail(kHuber, "expected a delta above 0, got {}", options.delta);
   return loss_of(kHuber, element_losses().huber, options.reduction, {options.delta}, input, target);
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1Options& options) {
-  if (!(options.beta >= 0)) kSmoothL1.fail(fmt::format("expected a beta of 0 or more, got {}", options.beta));
+  if (!(options.beta >= 0)) fail(kSmoothL1, "expected a beta of 0 or more, got {}", options.beta);
   const ElementLoss& loss = options.beta == 0 ? element_losses().l1 : element_losses().smooth_l1;
   return loss_of(kSmoothL1, loss, options.reduction, {options.beta}, input, target);
 }
@@ -303,9 +302,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
   require_floating(kGaussian.name, {&var});
   Tensor v = clamped_variance(var, options.eps);
   if (var.dim() + 1 == input.dim()) {  // one variance per vector
-    Shape vectors = input.shape();
-    vectors.erase(vectors.rank() - 1);
-    if (vectors == var.shape()) v = v.unsqueeze(-1);
+    if (without_axis(input.shape(), -1) == var.shape()) v = v.unsqueeze(-1);
   }
   const double constant = options.full ? 0.5 * fixed::log(2 * std::numbers::pi) : 0;
   return loss_of(kGaussian, element_losses().gaussian, options.reduction, {constant}, input, target, v);

@@ -1,6 +1,6 @@
 // nll_loss and multi_margin_loss, and what they share with cross_entropy: checks of classes and of their weights.
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/index_text.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops/loss/detail/loss.h>
@@ -16,8 +16,8 @@ constexpr std::string_view kMultiMargin = "multi_margin_loss";
 int require_weight(std::string_view where, const Tensor& x, const Tensor& weight, int64_t axis_given) {
   const int axis = normal_axis(where, axis_given, x.shape());
   if (weight.defined() && (weight.dtype() != x.dtype() || !(weight.shape() == Shape{x.size(axis)}))) {
-    fail(where, fmt::format("expected one weight per class, {} of shape [{}], got {} of shape {}", name(x.dtype()),
-                            x.size(axis), name(weight.dtype()), str(weight.shape())));
+    fail(where, "expected one weight per class, {} of shape [{}], got {} of shape {}", x.dtype(), x.size(axis),
+         weight.dtype(), weight.shape());
   }
   return axis;
 }
@@ -25,23 +25,20 @@ int require_weight(std::string_view where, const Tensor& x, const Tensor& weight
 int require_classes(std::string_view where, const Tensor& x, const Tensor& target, const Tensor& weight,
                     int64_t axis_given) {
   require_floating(where, {&x});
-  if (!is_integer(target.dtype())) {
-    fail(where, fmt::format("expected int64 class numbers as the target, got {}", name(target.dtype())));
-  }
+  require(is_integer(target.dtype()), where, "expected int64 class numbers as the target, got {}", target.dtype());
   Shape rows = x.shape();
   const bool last = x.dim() == 0 || axis_given == -1 || axis_given == x.dim() - 1;
   const int axis = x.dim() == 0 ? 0 : normal_axis(where, axis_given, x.shape());
   if (x.dim() > 0) rows.erase(axis);
   if (x.dim() == 0 || !(rows == target.shape())) {
-    fail(where, fmt::format("expected a target with the axes of the input {} except {} (the classes), got {}{}",
-                            str(x.shape()), last ? "the last" : fmt::format("axis {}", axis_given), str(target.shape()),
-                            x.shape() == target.shape() && x.dim() > 0
-                                ? fmt::format(" (of a one-hot target, argmax(target, {}))", axis_given)
-                                : ""));
+    fail(where, "expected a target with the axes of the input {} except {} (the classes), got {}{}", x.shape(),
+         last ? "the last" : fmt::format("axis {}", axis_given), target.shape(),
+         x.shape() == target.shape() && x.dim() > 0
+             ? fmt::format(" (of a one-hot target, argmax(target, {}))", axis_given)
+             : "");
   }
-  if (weight.defined() && needs_grad(weight)) {
-    fail(where, "expected a weight without a gradient: it is a constant (pass weight.detach())");
-  }
+  require(!weight.defined() || !needs_grad(weight), where,
+          "expected a weight without a gradient: it is a constant (pass weight.detach())");
   return require_weight(where, x, weight, axis);
 }
 
@@ -49,9 +46,8 @@ void require_range(std::string_view where, const Tensor& target, int64_t classes
   const int64_t* values = target.data<int64_t>();
   for (int64_t i = 0; i < target.numel(); ++i) {
     if (values[i] == ignore_index || (values[i] >= 0 && values[i] < classes)) continue;
-    fail(where, fmt::format("target {} at {} is out of range (classes go from 0 to {}{})", values[i],
-                            index_text(i, target.shape()), classes - 1,
-                            ignore_index ? fmt::format(", and {} is ignored", *ignore_index) : ""));
+    fail(where, "target {} at {} is out of range (classes go from 0 to {}{})", values[i], index_text(i, target.shape()),
+         classes - 1, ignore_index ? fmt::format(", and {} is ignored", *ignore_index) : "");
   }
 }
 
@@ -105,7 +101,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target_given, con
 
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target_given, const MultiMarginOptions& options) {
   require_classes(kMultiMargin, x, target_given, options.weight, -1);
-  if (options.p != 1 && options.p != 2) fail(kMultiMargin, fmt::format("expected a p of 1 or 2, got {}", options.p));
+  if (options.p != 1 && options.p != 2) fail(kMultiMargin, "expected a p of 1 or 2, got {}", options.p);
   const Tensor classes_of = packed(target_given.to(kInt64)), target = classes_of.unsqueeze(-1);
   const int64_t classes = x.shape().back();
   require_range(kMultiMargin, classes_of, classes, {});

@@ -3,12 +3,11 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/norm/batch_norm.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/moments-inl.h>
-#include <tapegrad/autograd/ops/norm/detail/batch_norm.h>
 #include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -371,9 +370,7 @@ BatchNormed batch_norm_training(const Tensor& given_x, const Tensor& given_weigh
                                 double eps) {
   const Op& op = kBatchNormTraining;
   const Channels size(op, given_x, given_weight, given_bias);
-  if (size.n * size.l == 1) {
-    op.fail(fmt::format("expected more than one element per channel, got shape {}", str(given_x.shape())));
-  }
+  require(size.n * size.l != 1, op, "expected more than one element per channel, got shape {}", given_x.shape());
   const Tensor x = given_x.contiguous();
   const Tensor weight = contiguous_or_empty(given_weight), bias = contiguous_or_empty(given_bias);
   const DType dtype = x.dtype();
@@ -409,10 +406,10 @@ Tensor batch_norm(const Tensor& given_x, const Tensor& running_mean, const Tenso
   require_floating(op.name, {&given_x, &running_mean, &running_var});
   for (const auto& [name, statistic] : {std::pair{"running_mean", &running_mean}, {"running_var", &running_var}}) {
     if (!statistic->defined() || !(statistic->shape() == Shape{size.c})) {
-      op.fail(fmt::format("expected {} [{}] for x {}, got {}", name, size.c, str(given_x.shape()),
-                          statistic->defined() ? "shape " + str(statistic->shape()) : "none"));
+      fail(op, "expected {} [{}] for x {}, got {}", name, size.c, given_x.shape(),
+           statistic->defined() ? "shape " + str(statistic->shape()) : "none");
     }
-    if (needs_grad(*statistic)) op.fail(fmt::format("expected {} without a gradient: it is a constant", name));
+    if (needs_grad(*statistic)) fail(op, "expected {} without a gradient: it is a constant", name);
   }
   const Tensor weight = contiguous_or_empty(given_weight), bias = contiguous_or_empty(given_bias);
   const Tensor x = given_x.contiguous(), y = Tensor::empty(x.shape(), x.dtype());

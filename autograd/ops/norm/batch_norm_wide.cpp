@@ -1,7 +1,7 @@
 // batch_norm of channels whose squares overflow: plain loops in place of the kernels.
 // build: -Os
 #include <tapegrad/autograd/kernels/kernel.h>
-#include <tapegrad/autograd/ops/norm/detail/batch_norm.h>
+#include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
 
 namespace tapegrad {
 namespace {

@@ -1,7 +1,7 @@
 // The common parts of normalisations per channel, except kernels.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/norm/detail/channel_norm.h>
 #include <tapegrad/autograd/tape.h>
@@ -10,13 +10,13 @@ namespace tapegrad {
 
 Channels::Channels(const Op& op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require_floating(op.name, {&x, &weight, &bias});
-  if (x.dim() < 2) op.fail(fmt::format("expected x [N, C, ...], got shape {}", str(x.shape())));
+  if (x.dim() < 2) fail(op, "expected x [N, C, ...], got shape {}", x.shape());
   n = x.shape()[0];
   c = x.shape()[1];
   for (int i = 2; i < x.dim(); ++i) l *= x.shape()[i];
   for (const auto& [name, parameter] : {std::pair{"weight", &weight}, {"bias", &bias}}) {
     if (parameter->defined() && !(parameter->shape() == Shape{c})) {
-      op.fail(fmt::format("expected {} [{}] for x {}, got shape {}", name, c, str(x.shape()), str(parameter->shape())));
+      fail(op, "expected {} [{}] for x {}, got shape {}", name, c, x.shape(), parameter->shape());
     }
   }
 }

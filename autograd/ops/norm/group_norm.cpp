@@ -2,7 +2,7 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/norm/group_norm.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/by_example.h>
@@ -253,22 +253,17 @@ Tensor normalise(const Op& op, const Tensor& given_x, const Channels& size, int6
 
 Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
   const Channels size(kGroupNorm, x, weight, bias);
-  if (groups < 1 || size.c % groups != 0) {
-    kGroupNorm.fail(fmt::format("expected groups that divide the {} channels, got {}", size.c, groups));
-  }
-  if (size.n * size.c * size.l == groups) {
-    kGroupNorm.fail(
-        fmt::format("expected more than one element per group, got shape {} in {} groups", str(x.shape()), groups));
-  }
+  require(groups >= 1 && size.c % groups == 0, kGroupNorm, "expected groups that divide the {} channels, got {}",
+          size.c, groups);
+  require(size.n * size.c * size.l != groups, kGroupNorm,
+          "expected more than one element per group, got shape {} in {} groups", x.shape(), groups);
   return normalise(kGroupNorm, x, size, groups, weight, bias, eps);
 }
 
 Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   const Channels size(kInstanceNorm, x, weight, bias);
-  if (x.dim() < 3) kInstanceNorm.fail(fmt::format("expected x [N, C, L, ...], got shape {}", str(x.shape())));
-  if (size.l == 1) {
-    kInstanceNorm.fail(fmt::format("expected more than one element per channel, got shape {}", str(x.shape())));
-  }
+  if (x.dim() < 3) fail(kInstanceNorm, "expected x [N, C, L, ...], got shape {}", x.shape());
+  require(size.l != 1, kInstanceNorm, "expected more than one element per channel, got shape {}", x.shape());
   return normalise(kInstanceNorm, x, size, std::max<int64_t>(size.c, 1), weight, bias, eps);
 }
 

@@ -2,9 +2,9 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/norm/norm.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
@@ -303,18 +303,14 @@ Shape require_norm(const Op& op, const Tensor& x, const Tensor& weight, const Te
   require_floating(op.name, {&x, &weight, &bias});
   if (x.dim() == 0) op.fail("expected x with at least one axis, got a scalar");
   if (weight.defined() && bias.defined() && !(weight.shape() == bias.shape())) {
-    op.fail(
-        fmt::format("expected weight and bias of one shape, got {} and {}", str(weight.shape()), str(bias.shape())));
+    fail(op, "expected weight and bias of one shape, got {} and {}", weight.shape(), bias.shape());
   }
   const Tensor& model = weight.defined() ? weight : bias;
   const Shape normal = model.defined() ? model.shape() : Shape{x.shape().back()};
   const int lead = x.dim() - normal.rank();
   bool fits = lead >= 0 && normal.rank() > 0;
   for (int i = 0; fits && i < normal.rank(); ++i) fits = x.shape()[lead + i] == normal[i];
-  if (!fits) {
-    op.fail(fmt::format("expected weight and bias in the shape of the last axes of x {}, got {}", str(x.shape()),
-                        str(normal)));
-  }
+  require(fits, op, "expected weight and bias in the shape of the last axes of x {}, got {}", x.shape(), normal);
   return normal;
 }
 

@@ -1,8 +1,8 @@
 // grid_sample: an element of the result is a weighted sum of elements of x, whose places and weights follow from the
 // grid. A weight is the product of one weight per axis, which is a polynomial of the position, so its derivatives with
 // respect to the grid have the same form: gradients of any order are sums with other weights (grid_kernel.cpp).
-#include <fmt/format.h>
 #include <tapegrad/autograd/grid_sample.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
@@ -72,7 +72,7 @@ Tensor grid_spread(const Sampling& s, const Tensor& y, const Tensor& grid, const
 void require_members(const GridSampleOptions& options) {
   const auto require = [](const char* what, auto given, auto last) {
     if (given >= decltype(given){} && given <= last) return;
-    kGridSample.fail(fmt::format("expected a {}, got {}", what, static_cast<int>(given)));
+    fail(kGridSample, "expected a {}, got {}", what, static_cast<int>(given));
   };
   require("GridMode", options.mode, GridMode::bicubic);
   require("GridPadding", options.padding, GridPadding::reflection);
@@ -85,22 +85,19 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   require_members(options);
   const int axes = x.dim() == 5 ? 3 : 2;
   if ((x.dim() != 4 && x.dim() != 5) || grid.dim() != axes + 2 || grid.size(-1) != axes || grid.size(0) != x.size(0)) {
-    kGridSample.fail(fmt::format(
-        "expected x [N, C, H, W] and grid [N, OH, OW, 2], or x [N, C, D, H, W] and grid [N, OD, OH, OW, 3], "
-        "got {} and {}",
-        str(x.shape()), str(grid.shape())));
+    fail(kGridSample,
+         "expected x [N, C, H, W] and grid [N, OH, OW, 2], or x [N, C, D, H, W] and grid [N, OD, OH, OW, 3], got {} "
+         "and {}",
+         x.shape(), grid.shape());
   }
-  if (axes == 3 && options.mode == GridMode::bicubic) {
-    kGridSample.fail(fmt::format("expected an image with bicubic, got a volume of shape {}", str(x.shape())));
-  }
+  require(axes != 3 || options.mode != GridMode::bicubic, kGridSample,
+          "expected an image with bicubic, got a volume of shape {}", x.shape());
   Sampling s{.options = options, .axes = axes, .n = x.size(0), .channels = x.size(1)};
   for (int a = 0; a < axes; ++a) s.size[static_cast<std::size_t>(a)] = x.size(-1 - a);
   if (s.image() > INT32_MAX) {  // places are integers as wide as an element
-    kGridSample.fail(fmt::format("expected at most {} elements per channel, got shape {}", INT32_MAX, str(x.shape())));
+    fail(kGridSample, "expected at most {} elements per channel, got shape {}", INT32_MAX, x.shape());
   }
-  if (s.image() == 0) {
-    kGridSample.fail(fmt::format("expected spatial sizes of 1 or more, got shape {}", str(x.shape())));
-  }
+  require(s.image() != 0, kGridSample, "expected spatial sizes of 1 or more, got shape {}", x.shape());
   const Shape spatial(std::vector<int64_t>(grid.shape().begin() + 1, grid.shape().end() - 1));
   s.points = spatial.numel();
   return grid_sums(s, x, grid, spatial);
@@ -112,13 +109,12 @@ Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners) {
   const int axes = size.rank() - 2;
   const bool fits = (axes == 2 || axes == 3) && theta.dim() == 3 && theta.size(0) == size[0] && theta.size(1) == axes &&
                     theta.size(2) == axes + 1;
-  if (!fits) {
-    fail(kName, fmt::format("expected theta [N, 2, 3] and size {{N, C, H, W}}, or theta [N, 3, 4] and size "
-                            "{{N, C, D, H, W}}, got {} and {}",
-                            str(theta.shape()), str(size)));
-  }
+  require(
+      fits, kName,
+      "expected theta [N, 2, 3] and size {{N, C, H, W}}, or theta [N, 3, 4] and size {{N, C, D, H, W}}, got {} and {}",
+      theta.shape(), size);
   for (const int64_t length : size) {
-    if (length < 1) fail(kName, fmt::format("expected sizes of 1 or more, got {}", str(size)));
+    if (length < 1) fail(kName, "expected sizes of 1 or more, got {}", size);
   }
   // y[n, i] = theta[n, :, axes] + the sum over a of theta[n, :, a] times the coordinate a of place i
   Shape coefficient{size[0]};

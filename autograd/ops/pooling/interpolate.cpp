@@ -1,6 +1,6 @@
 // Resizing of signals, images and volumes. Each mode is a linear map of each axis.
 // build: -Os
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops/pooling/detail/resample.h>
 #include <tapegrad/autograd/pooling.h>
 
@@ -28,7 +28,7 @@ Mode mode_of(Interpolation mode) {
     case Interpolation::bicubic: return {"bicubic", 2, true, true};
     case Interpolation::area: return {"area", 0};
   }
-  kInterpolate.fail(fmt::format("expected an Interpolation, got {}", static_cast<int>(mode)));
+  fail(kInterpolate, "expected an Interpolation, got {}", static_cast<int>(mode));
 }
 
 // How the positions of one axis of the result map to those of x.
@@ -188,15 +188,14 @@ Scaling scaling(const InterpolateOptions& options, const Planes& planes, int axi
   Scaling s{.in = in, .out = 0, .factor = 0, .align_corners = options.align_corners};
   if (options.size.given()) {
     s.out = options.size[axis];
-    if (s.out < 1) kInterpolate.fail(fmt::format("expected sizes of 1 or more, got {}", s.out));
-    if (s.out > INT32_MAX) kInterpolate.fail(fmt::format("expected sizes of {} or less, got {}", INT32_MAX, s.out));
+    if (s.out < 1) fail(kInterpolate, "expected sizes of 1 or more, got {}", s.out);
+    if (s.out > INT32_MAX) fail(kInterpolate, "expected sizes of {} or less, got {}", INT32_MAX, s.out);
     return s;
   }
   s.factor = options.scale_factor[axis];
   const double out = std::floor(static_cast<double>(in) * s.factor);
-  if (!(out >= 1 && out <= INT32_MAX)) {
-    kInterpolate.fail(fmt::format("expected scale factors that give sizes of 1 or more, got {} for {}", s.factor, in));
-  }
+  require(out >= 1 && out <= INT32_MAX, kInterpolate,
+          "expected scale factors that give sizes of 1 or more, got {} for {}", s.factor, in);
   s.out = static_cast<int64_t>(out);
   if (options.recompute_scale_factor) s.factor = 0;
   return s;
@@ -205,21 +204,15 @@ Scaling scaling(const InterpolateOptions& options, const Planes& planes, int axi
 }  // namespace
 
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
-  if (options.size.given() == options.scale_factor.given()) {
-    kInterpolate.fail(
-        fmt::format("expected either size or scale_factor, got {}", options.size.given() ? "both" : "none"));
-  }
+  require(options.size.given() != options.scale_factor.given(), kInterpolate,
+          "expected either size or scale_factor, got {}", options.size.given() ? "both" : "none");
   const Mode mode = mode_of(options.mode);
-  if (options.align_corners && !mode.aligns) {
-    kInterpolate.fail(
-        fmt::format("expected align_corners with linear, bilinear, trilinear or bicubic, got {}", mode.name));
-  }
-  if (options.antialias && !mode.antialiases) {
-    kInterpolate.fail(fmt::format("expected antialias with bilinear or bicubic, got {}", mode.name));
-  }
-  if (options.recompute_scale_factor && !options.scale_factor.given()) {
-    kInterpolate.fail("expected scale_factor with recompute_scale_factor, got size");
-  }
+  require(!options.align_corners || mode.aligns, kInterpolate,
+          "expected align_corners with linear, bilinear, trilinear or bicubic, got {}", mode.name);
+  require(!options.antialias || mode.antialiases, kInterpolate, "expected antialias with bilinear or bicubic, got {}",
+          mode.name);
+  require(!options.recompute_scale_factor || options.scale_factor.given(), kInterpolate,
+          "expected scale_factor with recompute_scale_factor, got size");
   const int axes = mode.axes > 0 ? mode.axes : x.dim() == 3 ? 1 : x.dim() == 5 ? 3 : 2;
   const Planes planes(kInterpolate, x, axes, false);
   if (options.size.given()) options.size.require_axes(kInterpolate.name, "size", axes);

@@ -1,7 +1,8 @@
 // The windows of pooling along one axis, and the checks of its settings.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/ops/pooling/detail/pooling_windows.h>
 
 #include <algorithm>
@@ -11,9 +12,9 @@ namespace tapegrad {
 namespace {
 
 int64_t at_least(const Op& op, std::string_view name, int64_t least, int64_t value) {
-  if (value < least) op.fail(fmt::format("expected {} of {} or more, got {}", name, least, value));
+  if (value < least) fail(op, "expected {} of {} or more, got {}", name, least, value);
   // Positions, products and sums of these, must fit into 64 bits.
-  if (value > INT32_MAX) op.fail(fmt::format("expected {} of {} or less, got {}", name, INT32_MAX, value));
+  if (value > INT32_MAX) fail(op, "expected {} of {} or less, got {}", name, INT32_MAX, value);
   return value;
 }
 
@@ -25,16 +26,13 @@ Windows sliding(const Op& op, const Tensor& x, const Planes& planes, const Windo
   const int64_t dilation = at_least(op, "dilation", 1, settings.dilation[axis]);
   const int64_t padding = at_least(op, "padding", 0, settings.padding[axis]);
   const int64_t window = dilation * (kernel - 1) + 1;
-  if (padding > window / 2) {
-    op.fail(fmt::format("expected padding of at most half of the window's {} elements, got {}", window, padding));
-  }
+  require(padding <= window / 2, op, "expected padding of at most half of the window's {} elements, got {}", window,
+          padding);
   const int64_t in = planes.size(axis);
   int64_t out = floor_div(in + 2 * padding - window + (settings.ceil_mode ? stride - 1 : 0), stride) + 1;
   if (settings.ceil_mode && (out - 1) * stride >= in + padding) --out;  // the last window would begin in the padding
-  if (out < 1) {
-    op.fail(fmt::format("expected an image of {} or more elements for a window of {} with padding {}, got shape {}",
-                        window - 2 * padding, window, padding, str(x.shape())));
-  }
+  require(out >= 1, op, "expected an image of {} or more elements for a window of {} with padding {}, got shape {}",
+          window - 2 * padding, window, padding, x.shape());
   Windows windows{.in = in, .step = dilation, .windows = {}};
   windows.windows.reserve(static_cast<std::size_t>(out));
   for (int64_t o = 0; o < out; ++o) {
@@ -71,17 +69,15 @@ Planes::Planes(const Op& op, const Tensor& x, int axes, bool unbatched) : axes(a
   const int lead = x.dim() - axes;
   if (lead != 2 && !(unbatched && lead == 1)) {
     const char* const sizes = axes == 1 ? "L" : axes == 2 ? "H, W" : "D, H, W";
-    op.fail(fmt::format("expected x [N, C, {}]{}, got shape {}", sizes,
-                        unbatched ? fmt::format(" or [C, {}]", sizes) : "", str(x.shape())));
+    fail(op, "expected x [N, C, {}]{}, got shape {}", sizes, unbatched ? fmt::format(" or [C, {}]", sizes) : "",
+         x.shape());
   }
   require_floating(op.name, {&x});
   for (int i = 0; i < lead; ++i) count *= x.shape()[i];
   if (axes == 3) d = x.shape()[-3];
   if (axes > 1) h = x.shape()[-2];
   w = x.shape()[-1];
-  if (d == 0 || h == 0 || w == 0) {
-    op.fail(fmt::format("expected spatial sizes of 1 or more, got shape {}", str(x.shape())));
-  }
+  require(d != 0 && h != 0 && w != 0, op, "expected spatial sizes of 1 or more, got shape {}", x.shape());
 }
 
 Planes::Planes(const Tensor& x) : axes(2), h(x.shape()[-2]), w(x.shape()[-1]) {
@@ -106,10 +102,7 @@ Shape Planes::resized(const Tensor& x, int64_t out_h, int64_t out_w) const {
 Tensor depth_by_plane(const Tensor& x) { return x.flatten(-2, -1); }
 
 Tensor plane_unflattened(const Tensor& x, int64_t h, int64_t w) {
-  Shape shape = x.shape();
-  shape[-1] = h;
-  shape.push_back(w);
-  return x.reshape(shape);
+  return x.reshape(with_axes(with_size(x.shape(), -1, h), {w}));
 }
 
 Windows single_elements(int64_t size) {

@@ -1,8 +1,9 @@
 // The order in which terms are multiplied, and the product of two of them as one batch of matrix products.
 // build: -Os
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/ops/product/detail/contract.h>
 
 #include <algorithm>
@@ -92,10 +93,7 @@ class Contraction {
       order.push_back(i);
       order.push_back(j);
       const Tensor last = term.x.permute(order);
-      Shape flat = last.shape();
-      flat.erase(flat.rank() - 1);
-      flat[-1] = n * n;
-      term.x = last.reshape(flat).slice(-1, 0, kAll, n + 1);
+      term.x = last.reshape(with_size(without_axis(last.shape(), -1), -1, n * n)).slice(-1, 0, kAll, n + 1);
       term.labels.erase(j);
       term.labels.erase(i);
       term.labels.push_back(label);
@@ -184,8 +182,8 @@ class Contraction {
     const Set of_a = set_of(a.labels), of_b = set_of(b.labels);
     const Set inner = of_a & of_b & ~kept;
     if (std::popcount((of_a | of_b) & ~inner) > kMaxRank || (inner == 0 && std::popcount(of_a | of_b) > kMaxRank)) {
-      fail(where_, fmt::format("expected matrix multiplications with at most {} axes, got one with {}", kMaxRank,
-                               std::popcount((of_a | of_b) & ~inner)));
+      fail(where_, "expected matrix multiplications with at most {} axes, got one with {}", kMaxRank,
+           std::popcount((of_a | of_b) & ~inner));
     }
     if (inner == 0 || !is_floating(a.x.dtype())) return elementwise(a, b, inner);
     for (int i = output_.rank() - 1; i >= 0; --i) {  // the last axis of the output should be that of the product

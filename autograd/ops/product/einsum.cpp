@@ -1,6 +1,6 @@
 // einsum and tensordot: sums of products by subscripts or by lists of axes.
 // build: -Os
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/product/detail/contract.h>
 #include <tapegrad/autograd/pool.h>
@@ -51,9 +51,9 @@ struct Equation {
         part->ellipsis = static_cast<int>(part->letters.size());
         i += 2;
       } else {
-        fail(kEinsum, fmt::format("expected letters, commas, one \"->\" and one \"...\" per operand, got '{}' at "
-                                  "position {} of \"{}\"",
-                                  text[i], i, text));
+        fail(kEinsum,
+             "expected letters, commas, one \"->\" and one \"...\" per operand, got '{}' at position {} of \"{}\"",
+             text[i], i, text);
       }
     }
   }
@@ -68,8 +68,8 @@ struct Equation {
 Labels labels_of(const Equation& equation, const Part& part, const Shape& shape) {
   const int letters = static_cast<int>(part.letters.size()), further = shape.rank() - letters;
   if (further < 0 || (further > 0 && part.ellipsis < 0)) {
-    fail(kEinsum, fmt::format("expected an operand with {}{} axes in \"{}\", got {}",
-                              part.ellipsis < 0 ? "" : "at least ", letters, equation.text, str(shape)));
+    fail(kEinsum, "expected an operand with {}{} axes in \"{}\", got {}", part.ellipsis < 0 ? "" : "at least ", letters,
+         equation.text, shape);
   }
   Labels labels;
   for (int i = 0; i <= letters; ++i) {
@@ -91,8 +91,7 @@ void check_sizes(const Equation& equation, const PoolVector<Term>& terms) {
           static_cast<int>(std::find(term.labels.begin(), term.labels.end(), label) - term.labels.begin());
       const int64_t before = first < i ? term.x.shape()[first] : known;
       if (size != before && (first < i || (size != 1 && known != 1))) {
-        fail(kEinsum, fmt::format("expected one size of {} in \"{}\", got {} and {}", text_of(label), equation.text,
-                                  before, size));
+        fail(kEinsum, "expected one size of {} in \"{}\", got {} and {}", text_of(label), equation.text, before, size);
       }
       if (size != 1) known = size;
     }
@@ -123,12 +122,11 @@ PoolVector<int> output_labels(const Equation& equation, const PoolVector<Term>& 
     if (static_cast<int>(i) == equation.output.ellipsis) add_ellipsis();
     if (i == letters.size()) break;
     if (!present(letters[i])) {
-      fail(kEinsum, fmt::format("expected output letters that an operand has, got {} in \"{}\"", text_of(letters[i]),
-                                equation.text));
+      fail(kEinsum, "expected output letters that an operand has, got {} in \"{}\"", text_of(letters[i]),
+           equation.text);
     }
     if (letters.find(letters[i]) != i) {
-      fail(kEinsum,
-           fmt::format("expected each output letter once, got {} twice in \"{}\"", text_of(letters[i]), equation.text));
+      fail(kEinsum, "expected each output letter once, got {} twice in \"{}\"", text_of(letters[i]), equation.text);
     }
     output.push_back(letters[i]);
   }
@@ -137,10 +135,8 @@ PoolVector<int> output_labels(const Equation& equation, const PoolVector<Term>& 
 
 Labels output_of(const Equation& equation, const PoolVector<Term>& terms) {
   const PoolVector<int> all = output_labels(equation, terms);
-  if (all.size() > kMaxRank) {
-    fail(kEinsum,
-         fmt::format("expected an output with at most {} axes, got {} in \"{}\"", kMaxRank, all.size(), equation.text));
-  }
+  require(all.size() <= kMaxRank, kEinsum, "expected an output with at most {} axes, got {} in \"{}\"", kMaxRank,
+          all.size(), equation.text);
   Labels output;
   for (int label : all) output.push_back(label);
   return output;
@@ -154,17 +150,15 @@ void check_types(std::string_view where, const PoolVector<Term>& terms) {
   if (fits) return;
   std::string got;
   for (const Term& term : terms) got += fmt::format("{}{}", got.empty() ? "" : ", ", name(term.x.dtype()));
-  fail(where, fmt::format("expected operands of one type, float32, float64 or int64, got {}", got));
+  fail(where, "expected operands of one type, float32, float64 or int64, got {}", got);
 }
 
 }  // namespace
 
 Tensor einsum(std::string_view text, std::span<const Tensor> operands) {
   const Equation equation(text);
-  if (operands.size() != equation.inputs.size()) {
-    fail(kEinsum, fmt::format("expected {} operand{} for \"{}\", got {}", equation.inputs.size(),
-                              equation.inputs.size() == 1 ? "" : "s", text, operands.size()));
-  }
+  require(operands.size() == equation.inputs.size(), kEinsum, "expected {} operand{} for \"{}\", got {}",
+          equation.inputs.size(), equation.inputs.size() == 1 ? "" : "s", text, operands.size());
   PoolVector<Term> terms;
   terms.reserve(operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -172,8 +166,7 @@ Tensor einsum(std::string_view text, std::span<const Tensor> operands) {
   }
   check_types(kEinsum, terms);
   check_sizes(equation, terms);
-  const Labels output = output_of(equation, terms);
-  return contract(kEinsum, std::move(terms), output);
+  return contract(kEinsum, std::move(terms), output_of(equation, terms));
 }
 
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands) {
@@ -181,9 +174,8 @@ Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands)
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& axes_a, const Axes& axes_b) {
-  if (axes_a.rank() != axes_b.rank()) {
-    fail(kTensordot, fmt::format("expected as many axes of a as of b, got {} and {}", str(axes_a), str(axes_b)));
-  }
+  require(axes_a.rank() == axes_b.rank(), kTensordot, "expected as many axes of a as of b, got {} and {}", axes_a,
+          axes_b);
   Term left{a, {}}, right{b, {}};
   for (int i = 0; i < a.dim(); ++i) left.labels.push_back(i);
   for (int i = 0; i < b.dim(); ++i) right.labels.push_back(kMaxRank + i);
@@ -192,19 +184,16 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& axes_a, const Axe
     const int of_a = normal_axis(kTensordot, axes_a[i], a.shape()),
               of_b = normal_axis(kTensordot, axes_b[i], b.shape());
     const int64_t size_a = a.shape()[of_a], size_b = b.shape()[of_b];
-    if (left.labels[of_a] >= 2 * kMaxRank || right.labels[of_b] >= 2 * kMaxRank) {
-      fail(kTensordot, fmt::format("expected each axis once, got {} and {}", str(axes_a), str(axes_b)));
-    }
+    require(left.labels[of_a] < 2 * kMaxRank && right.labels[of_b] < 2 * kMaxRank, kTensordot,
+            "expected each axis once, got {} and {}", axes_a, axes_b);
     if (size_a != size_b && size_a != 1 && size_b != 1) {
-      fail(kTensordot, fmt::format("expected equal sizes of axis {} of {} and axis {} of {}", axes_a[i], str(a.shape()),
-                                   axes_b[i], str(b.shape())));
+      fail(kTensordot, "expected equal sizes of axis {} of {} and axis {} of {}", axes_a[i], a.shape(), axes_b[i],
+           b.shape());
     }
     left.labels[of_a] = right.labels[of_b] = 2 * kMaxRank + i;
   }
-  if (a.dim() + b.dim() - 2 * axes_a.rank() > kMaxRank) {
-    fail(kTensordot, fmt::format("expected a result with at most {} axes, got {} and {}", kMaxRank, str(a.shape()),
-                                 str(b.shape())));
-  }
+  require(a.dim() + b.dim() - 2 * axes_a.rank() <= kMaxRank, kTensordot,
+          "expected a result with at most {} axes, got {} and {}", kMaxRank, a.shape(), b.shape());
   for (const Term& term : {left, right}) {
     for (int64_t label : term.labels) {
       if (label < 2 * kMaxRank) output.push_back(label);
@@ -217,8 +206,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& axes_a, const Axe
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t count) {
   if (count < 0 || count > std::min(a.dim(), b.dim())) {
-    fail(kTensordot, fmt::format("expected between 0 and {} axes of {} and {}, got {}", std::min(a.dim(), b.dim()),
-                                 str(a.shape()), str(b.shape()), count));
+    fail(kTensordot, "expected between 0 and {} axes of {} and {}, got {}", std::min(a.dim(), b.dim()), a.shape(),
+         b.shape(), count);
   }
   Axes axes_a, axes_b;
   for (int64_t i = 0; i < count; ++i) {

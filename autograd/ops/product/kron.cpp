@@ -59,7 +59,7 @@ void kron_rows(const KronArgs& args, int64_t begin, int64_t end) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 
 namespace tapegrad {
@@ -67,8 +67,6 @@ namespace tapegrad {
 HWY_EXPORT(kron_rows);
 
 namespace {
-
-constexpr std::string_view kKron = "kron";
 
 // The shape of x with further axes of one element before it.
 Shape with_rank(const Tensor& x, int rank) {
@@ -98,9 +96,7 @@ Tensor kron_values(const Tensor& a, const Tensor& b, const Shape& of_a, const Sh
 
 Tensor kron(const Tensor& a, const Tensor& b) {
   const int rank = std::max(a.dim(), b.dim());
-  if (2 * rank > kMaxRank) {
-    fail(kKron, fmt::format("expected at most {} axes, got {} and {}", kMaxRank / 2, str(a.shape()), str(b.shape())));
-  }
+  if (2 * rank > kMaxRank) fail("kron", "expected at most {} axes, got {} and {}", kMaxRank / 2, a.shape(), b.shape());
   const Shape of_a = with_rank(a, rank), of_b = with_rank(b, rank);
   Shape shape, split_a, split_b;
   for (int i = 0; i < rank; ++i) {

@@ -1,13 +1,14 @@
 // The affine product of layers: for training, and for generation, where few rows meet weights that are read from
 // memory.
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/inference.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/by_example.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/ops/product/detail/one_matrix.h>
 #include <tapegrad/autograd/ops/product/detail/quantized_matrix.h>
 #include <tapegrad/autograd/weight_format.h>
@@ -33,37 +34,28 @@ bool is_stored(const Tensor& x, const Tensor& weight) { return is_half(weight.dt
 void check(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const bool stored = is_stored(x, weight);
   if (!stored) require_floating(kLinear.name, {&x, &weight});
-  if (weight.dim() != 2) kLinear.fail(fmt::format("expected a weight [out, in], got {}", str(weight.shape())));
+  if (weight.dim() != 2) fail(kLinear, "expected a weight [out, in], got {}", weight.shape());
   const int64_t out = weight.size(0), in = weight.size(1);
-  if (x.dim() == 0 || x.size(-1) != in) {
-    kLinear.fail(fmt::format("expected an input with last axis {} for weight {} [out, in], got {}", in,
-                             str(weight.shape()), str(x.shape())));
-  }
+  require(x.dim() != 0 && x.size(-1) == in, kLinear,
+          "expected an input with last axis {} for weight {} [out, in], got {}", in, weight.shape(), x.shape());
   if (bias.defined() && (!(bias.shape() == Shape{out}) || bias.dtype() != x.dtype())) {
-    kLinear.fail(
-        fmt::format("expected a bias {} [{}], got {} {}", name(x.dtype()), out, name(bias.dtype()), str(bias.shape())));
+    fail(kLinear, "expected a bias {} [{}], got {} {}", x.dtype(), out, bias.dtype(), bias.shape());
   }
-  if (stored && !(no_gradient(x) && no_gradient(bias))) {
-    kLinear.fail(fmt::format("a {} weight cannot be used while a tape records (use PauseRecording, or to(kFloat32))",
-                             name(weight.dtype())));
-  }
+  require(!stored || (no_gradient(x) && no_gradient(bias)), kLinear,
+          "a {} weight cannot be used while a tape records (use PauseRecording, or to(kFloat32))", weight.dtype());
 }
 
 void check(const Tensor& x, const QuantizedMatrix& weight, const Tensor& bias) {
   const std::string_view format = weight.format->name;
-  if (x.dtype() != kFloat32 || x.dim() == 0) {
-    kLinear.fail(fmt::format("expected an input float32 [..., in] with an {} weight, got {} {}", format,
-                             name(x.dtype()), str(x.shape())));
-  }
+  require(x.dtype() == kFloat32 && x.dim() != 0, kLinear,
+          "expected an input float32 [..., in] with an {} weight, got {} {}", format, x.dtype(), x.shape());
   require_quantized(kLinear.name, weight, x.size(-1));
   const int64_t out = weight.values.size(0);
   if (bias.defined() && (bias.dtype() != kFloat32 || !(bias.shape() == Shape{out}))) {
-    kLinear.fail(fmt::format("expected a bias float32 [{}], got {} {}", out, name(bias.dtype()), str(bias.shape())));
+    fail(kLinear, "expected a bias float32 [{}], got {} {}", out, bias.dtype(), bias.shape());
   }
-  if (!no_gradient(x) || !no_gradient(bias)) {
-    kLinear.fail(fmt::format(
-        "an {} weight cannot be used while a tape records (use PauseRecording, or float32 weights)", format));
-  }
+  require(no_gradient(x) && no_gradient(bias), kLinear,
+          "an {} weight cannot be used while a tape records (use PauseRecording, or float32 weights)", format);
 }
 
 void check(const Tensor& x, const LinearWeight& w) {
@@ -102,7 +94,7 @@ void stream(const Tensor& x, std::span<const LinearWeight> weights, std::span<Te
       contiguous[i] = w.weight.contiguous();
       s = {.format = rows_format(w.weight.dtype()), .n = w.weight.size(0), .data = contiguous[i].raw_data()};
     }
-    results[i] = Tensor::empty(with_last(x, s.n));
+    results[i] = Tensor::empty(with_size(x.shape(), -1, s.n));
     s.c = results[i].mutable_data<float>();
     if (!w.bias.defined()) continue;
     biases[i] = w.bias.detach().contiguous();
@@ -153,7 +145,7 @@ Tensor affine(const Tensor& input, const Tensor& weight, const Tensor& bias, boo
              wants_bias = bias.defined() && needs_grad(bias);
   const Tensor x = narrow && wants_weight ? rounded(input) : input;
   const Tensor w = narrow && wants_x ? rounded(weight) : weight;
-  const Tensor y = Tensor::empty(with_last(x, out), input.dtype());
+  const Tensor y = Tensor::empty(with_size(x.shape(), -1, out), input.dtype());
   with_floating_type(y.dtype(), [&]<class T>(T) {
     const AddBias<T> add_bias(bias, y);
     multiply_matrices<T>(rows_of(x.detach()), transposed_view(w), narrow, {y.mutable_data<T>(), out, 1},

@@ -1,9 +1,9 @@
 // Matrix products: matmul with broadcast leading axes, and its forms with fixed axes.
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/ops/detail/batch.h>
+#include <tapegrad/autograd/ops/detail/matrices.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
 #include <tapegrad/autograd/ops/product/detail/one_matrix.h>
 
@@ -59,7 +59,7 @@ Tensor outer_products(const Tensor& a, const Tensor& b) {
 }
 
 [[noreturn]] void fail_product(std::string_view where, std::string_view wanted, const Tensor& a, const Tensor& b) {
-  fail(where, fmt::format("expected {}, got {} and {}", wanted, str(a.shape()), str(b.shape())));
+  fail(where, "expected {}, got {} and {}", wanted, a.shape(), b.shape());
 }
 
 // a' b + a b', of those that are given.
@@ -74,26 +74,22 @@ Tensor outer_products(const Tensor& a, const Tensor& b) {
 Tensor matmul_of(const Tensor& left, const Tensor& right, bool narrow) {
   const OpTimer timer(kMatmul, {left, right});
   const int64_t k = left.size(-1);
-  if (k != right.size(-2)) {
-    kMatmul.fail(fmt::format("inner sizes differ: {} @ {} ({} against {})", str(left.shape()), str(right.shape()), k,
-                             right.size(-2)));
-  }
+  require(k == right.size(-2), kMatmul, "inner sizes differ: {} @ {} ({} against {})", left.shape(), right.shape(), k,
+          right.size(-2));
   const bool wants_a = needs_grad(left), wants_b = needs_grad(right);
   const Tensor a = narrow && wants_b ? rounded(left) : left, b = narrow && wants_a ? rounded(right) : right;
   const DType dtype = narrow ? kFloat32 : a.dtype();
   const bool one_matrix = b.dim() == 2;  // then a's leading axes are just more rows
   Tensor y;
   if (one_matrix) {
-    y = Tensor::empty(with_last(a, b.size(-1)), dtype);
+    y = Tensor::empty(with_size(a.shape(), -1, b.size(-1)), dtype);
     with_floating_type(dtype, [&](auto t) {
       multiply_batch<decltype(t)>(rows_of(a.detach()), b, narrow,
                                   y.view({y.numel() / std::max<int64_t>(1, y.size(-1)), y.size(-1)}, {y.size(-1), 1}));
     });
   } else {
-    Shape shape = broadcast(kMatmul.name, leading_axes(a), leading_axes(b));
-    shape.push_back(a.size(-2));
-    shape.push_back(b.size(-1));
-    y = Tensor::empty(shape, dtype);
+    const Shape batch = broadcast(kMatmul.name, leading_axes(a), leading_axes(b));
+    y = Tensor::empty(with_axes(batch, {a.size(-2), b.size(-1)}), dtype);
     with_floating_type(dtype, [&](auto t) { multiply_batch<decltype(t)>(a, b, narrow, y); });
   }
   if (!wants_a && !wants_b) return y;
@@ -123,10 +119,8 @@ Tensor products_by_example(const Tensor& a, const Tensor& b, int64_t examples, b
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   require_floating(kMatmul.name, {&a, &b});
-  if (a.dim() == 0 || b.dim() == 0) {
-    kMatmul.fail(fmt::format("expected operands with at least one axis, got {} @ {} (use * for scalars)",
-                             str(a.shape()), str(b.shape())));
-  }
+  require(a.dim() != 0 && b.dim() != 0, kMatmul,
+          "expected operands with at least one axis, got {} @ {} (use * for scalars)", a.shape(), b.shape());
   Tensor y = matmul_of(a.dim() == 1 ? a.unsqueeze(0) : a, b.dim() == 1 ? b.unsqueeze(1) : b, multiplies_rounded(a, b));
   if (b.dim() == 1) y = y.squeeze(-1);
   return a.dim() == 1 ? y.squeeze(b.dim() == 1 ? -1 : -2) : y;

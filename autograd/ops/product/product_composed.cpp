@@ -2,18 +2,17 @@
 // over memory, and one more for each gradient.
 //
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/ops/product/detail/one_matrix.h>
 #include <tapegrad/autograd/parallel.h>
 
 namespace tapegrad {
 namespace {
 
-constexpr std::string_view kAddmm = "addmm";
-constexpr std::string_view kBaddbmm = "baddbmm";
 constexpr int64_t kVectors = 2048;  // for one thread to multiply at a time
 
 const Op kCross{"cross"};
@@ -49,15 +48,10 @@ Tensor add_product(std::string_view where, const Tensor& x, const Tensor& a, con
   require_floating(where, {&x, &a, &b});
   const bool fits = a.dim() == rank && b.dim() == rank && a.size(-1) == b.size(-2) &&
                     a.size(0) == (rank == 3 ? b.size(0) : a.size(0));
-  if (!fits) {
-    fail(where, fmt::format("expected {}, got {} and {}", rank == 2 ? "[m, k] and [k, n]" : "[B, m, k] and [B, k, n]",
-                            str(a.shape()), str(b.shape())));
-  }
-  Shape shape = a.shape();
-  shape[-1] = b.size(-1);
-  if (!broadcasts_to(x.shape(), shape)) {
-    fail(where, fmt::format("expected x that broadcasts to {}, got {}", str(shape), str(x.shape())));
-  }
+  require(fits, where, "expected {}, got {} and {}", rank == 2 ? "[m, k] and [k, n]" : "[B, m, k] and [B, k, n]",
+          a.shape(), b.shape());
+  const Shape shape = with_size(a.shape(), -1, b.size(-1));
+  require(broadcasts_to(x.shape(), shape), where, "expected x that broadcasts to {}, got {}", shape, x.shape());
   if (const Tensor sum = add_product_in_place(x, a, b, shape, options); sum.defined()) return sum;
   Tensor y = matmul(a, b);
   if (options.alpha != 1) y = y * options.alpha;
@@ -94,19 +88,18 @@ Tensor cross_of_planes(const Tensor& a, const Tensor& b, int axis) {
 }  // namespace
 
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const AddProductOptions& options) {
-  return add_product(kAddmm, x, a, b, 2, options);
+  return add_product("addmm", x, a, b, 2, options);
 }
 
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, const AddProductOptions& options) {
-  return add_product(kBaddbmm, x, a, b, 3, options);
+  return add_product("baddbmm", x, a, b, 3, options);
 }
 
 Tensor cross(const Tensor& a, const Tensor& b, int64_t axis) {
   const Shape shape = broadcast(kCross.name, a.shape(), b.shape());
   const int i = normal_axis(kCross.name, axis, shape) - shape.rank();
-  if (!is_of_vectors(a, i) || !is_of_vectors(b, i)) {
-    kCross.fail(fmt::format("expected 3 elements along axis {}, got {} and {}", i, str(a.shape()), str(b.shape())));
-  }
+  require(is_of_vectors(a, i) && is_of_vectors(b, i), kCross, "expected 3 elements along axis {}, got {} and {}", i,
+          a.shape(), b.shape());
   if (a.dtype() != b.dtype() || !is_floating(a.dtype())) return cross_of_planes(a, b, i);
   Tensor y;
   {

@@ -1,9 +1,10 @@
 // The formats of weights, and matrices in them.
 // build: -Os
-#include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/weight_format.h>
 
 namespace tapegrad {
@@ -25,7 +26,7 @@ std::vector<std::string> weight_format_names() {
 const WeightFormat& weight_format(std::string_view name) {
   for (const WeightFormat* format : weight_formats())
     if (format->name == name) return *format;
-  fail("weight_format", fmt::format("expected one of {}, got \"{}\"", fmt::join(weight_format_names(), ", "), name));
+  fail("weight_format", "expected one of {}, got \"{}\"", fmt::join(weight_format_names(), ", "), name);
 }
 
 double WeightFormat::bytes_per_element() const {
@@ -56,10 +57,11 @@ void require_quantized(std::string_view where, const QuantizedMatrix& m, int64_t
       scales.dtype() == kFloat32 && scales.is_contiguous() && scales.shape() == scales_shape(f, rows, columns)) {
     return;
   }
-  fail(where, fmt::format("expected an {} matrix with {} columns: values int64 [rows, {}] and scales float32 [rows, "
-                          "{}], got {} {} and {} {}",
-                          m.format->name, columns, values_shape(f, 0, columns)[1], scales_shape(f, 0, columns)[1],
-                          name(values.dtype()), str(values.shape()), name(scales.dtype()), str(scales.shape())));
+  fail(where,
+       "expected an {} matrix with {} columns: values int64 [rows, {}] and scales float32 [rows, {}], got {} {} and {} "
+       "{}",
+       m.format->name, columns, values_shape(f, 0, columns)[1], scales_shape(f, 0, columns)[1], values.dtype(),
+       values.shape(), scales.dtype(), scales.shape());
 }
 
 QuantizedMatrix quantized_zeros(int64_t rows, int64_t columns, const WeightFormat& format) {
@@ -69,9 +71,7 @@ QuantizedMatrix quantized_zeros(int64_t rows, int64_t columns, const WeightForma
 
 QuantizedMatrix quantize(const Tensor& w, const WeightFormat& format) {
   const std::string where = fmt::format("quantize_{}", format.name);
-  if (w.dim() != 2 || w.dtype() != kFloat32) {
-    fail(where, fmt::format("expected a float32 matrix, got {} {}", name(w.dtype()), str(w.shape())));
-  }
+  require(w.dim() == 2 && w.dtype() == kFloat32, where, "expected a float32 matrix, got {} {}", w.dtype(), w.shape());
   if (!all_finite(w)) fail(where, "expected finite numbers, got NaN or infinity (are the weights damaged?)");
   const Tensor from = w.detach().contiguous();
   const int64_t rows = w.size(0), columns = w.size(1);
@@ -92,9 +92,7 @@ Tensor embedding(const QuantizedMatrix& table, int64_t columns, const Tensor& id
   require_quantized("embedding", table, columns);
   const Tensor flat = ids.reshape({-1});
   const QuantizedMatrix rows{table.format, index_select(table.values, 0, flat), index_select(table.scales, 0, flat)};
-  Shape shape = ids.shape();
-  shape.push_back(columns);
-  return dequantize(rows, columns).reshape(shape);
+  return dequantize(rows, columns).reshape(with_axes(ids.shape(), {columns}));
 }
 
 }  // namespace tapegrad

@@ -1,6 +1,6 @@
 // Tensors of random numbers: shapes and types for the fills of a Generator, and distributions derived from them.
 // build: -O2
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
@@ -79,8 +79,8 @@ Tensor gumbel(const Shape& shape, DType dtype, Generator* generator) {
 Tensor truncated_normal(const Shape& shape, double mean, double std, double low, double high, DType dtype,
                         Generator* generator) {
   constexpr std::string_view kWhere = "truncated_normal";
-  if (!(std > 0)) fail(kWhere, fmt::format("expected a positive standard deviation, got {}", std));
-  if (!(low < high)) fail(kWhere, fmt::format("expected low < high, got {} and {}", low, high));
+  if (!(std > 0)) fail(kWhere, "expected a positive standard deviation, got {}", std);
+  if (!(low < high)) fail(kWhere, "expected low < high, got {} and {}", low, high);
   const double below_low = normal_cdf((low - mean) / std), below_high = normal_cdf((high - mean) / std);
   return filled(kWhere, shape, dtype, [&](auto* out, int64_t n) {
     using T = std::remove_pointer_t<decltype(out)>;
@@ -102,7 +102,7 @@ Tensor truncated_normal(const Shape& shape, double mean, double std, double low,
 Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int64_t axis, Generator* generator) {
   constexpr std::string_view kWhere = "gumbel_softmax";
   require_floating(kWhere, {&logits});
-  if (!(tau > 0)) fail(kWhere, fmt::format("expected a positive temperature, got {}", tau));
+  if (!(tau > 0)) fail(kWhere, "expected a positive temperature, got {}", tau);
   const Tensor y = softmax((logits + gumbel(logits.shape(), logits.dtype(), generator)) / tau, axis);
   if (!hard) return y;
   const Tensor soft = y.detach();
@@ -121,7 +121,7 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, Generator* generat
 }
 
 Tensor randperm(int64_t n, Generator* generator) {
-  if (n < 0) fail("randperm", fmt::format("expected a length of 0 or more, got {}", n));
+  if (n < 0) fail("randperm", "expected a length of 0 or more, got {}", n);
   const Tensor y = Tensor::empty({n}, kInt64);
   given(generator).randperm(y.mutable_data<int64_t>(), n);
   return y;
@@ -140,10 +140,9 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
 
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Generator* generator) {
   require_floating("multinomial", weights.dtype());
-  if (weights.dim() != 1 && weights.dim() != 2) {
-    fail("multinomial", fmt::format("expected weights [n] or [rows, n], got {}", str(weights.shape())));
-  }
-  if (samples < 1) fail("multinomial", fmt::format("expected 1 sample or more, got {}", samples));
+  require(weights.dim() == 1 || weights.dim() == 2, "multinomial", "expected weights [n] or [rows, n], got {}",
+          weights.shape());
+  if (samples < 1) fail("multinomial", "expected 1 sample or more, got {}", samples);
   const Tensor from = packed(weights);
   const int64_t n = weights.size(-1), rows = weights.dim() == 1 ? 1 : weights.size(0);
   const Tensor y = Tensor::empty(weights.dim() == 1 ? Shape{samples} : Shape{rows, samples}, kInt64);

@@ -1,5 +1,5 @@
 // Recurrent layers: the loop over the steps outside of the tape, and its backward with one product per weight.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
 #include <tapegrad/autograd/ops.h>
@@ -260,17 +260,14 @@ Grads layer_backward(const RecurrentLayer& layer, const Wanted& wants, const Ten
 // --- calls ---
 
 void require_shape(const Op& op, const Tensor& x, const Shape& shape, std::string_view what) {
-  if (x.defined() && !(x.shape() == shape)) {
-    op.fail(fmt::format("expected {} {}, got {}", what, str(shape), str(x.shape())));
-  }
+  if (x.defined() && !(x.shape() == shape)) fail(op, "expected {} {}, got {}", what, shape, x.shape());
 }
 
 void require_lengths(const Op& op, const Tensor& lengths, int64_t steps) {
   const int64_t* const values = lengths.data<int64_t>();
   for (int64_t i = 0; i < lengths.numel(); ++i) {
-    if (values[i] < 1 || values[i] > steps) {
-      op.fail(fmt::format("expected lengths from 1 to {}, got {} at {}", steps, values[i], i));
-    }
+    require(values[i] >= 1 && !(values[i] > steps), op, "expected lengths from 1 to {}, got {} at {}", steps, values[i],
+            i);
   }
 }
 
@@ -279,23 +276,18 @@ void require_layer(const Op& op, Recurrent kind, const Tensor& x, const Recurren
   require_floating(op.name, {&x, &w.weight_ih, &w.weight_hh, &w.bias_ih, &w.bias_hh, &hidden, &cell});
   const int64_t gates = gate_rows(kind);
   if (w.weight_hh.dim() != 2 || w.weight_hh.size(1) == 0 || w.weight_hh.size(0) != gates * w.weight_hh.size(1)) {
-    op.fail(fmt::format("expected a weight_hh [{}H, H], got {}", gates == 1 ? "" : fmt::format("{} ", gates),
-                        str(w.weight_hh.shape())));
+    fail(op, "expected a weight_hh [{}H, H], got {}", gates == 1 ? "" : fmt::format("{} ", gates), w.weight_hh.shape());
   }
   const int64_t width = w.weight_hh.size(1);
-  if (x.dim() != 3 || x.size(0) == 0) {
-    op.fail(fmt::format("expected x [T, B, I] with a step or more, got {}", str(x.shape())));
-  }
+  require(x.dim() == 3 && x.size(0) != 0, op, "expected x [T, B, I] with a step or more, got {}", x.shape());
   require_shape(op, w.weight_ih, {gates * width, x.size(2)}, "a weight_ih");
   require_shape(op, w.bias_ih, {gates * width}, "a bias_ih");
   require_shape(op, w.bias_hh, {gates * width}, "a bias_hh");
   require_shape(op, hidden, {x.size(1), width}, "a hidden state");
   require_shape(op, cell, {x.size(1), width}, "a cell state");
   if (!lengths.defined()) return;
-  if (lengths.dtype() != kInt64 || !(lengths.shape() == Shape{x.size(1)})) {
-    op.fail(
-        fmt::format("expected lengths int64 [{}], got {} {}", x.size(1), name(lengths.dtype()), str(lengths.shape())));
-  }
+  require(lengths.dtype() == kInt64 && lengths.shape() == Shape{x.size(1)}, op,
+          "expected lengths int64 [{}], got {} {}", x.size(1), lengths.dtype(), lengths.shape());
 }
 
 LSTMResult run_layer(Recurrent kind, const Tensor& given, const RecurrentWeights& weights, const Tensor& hidden,

@@ -5,7 +5,7 @@
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>
-#include <tapegrad/autograd/ops/recurrent/detail/recurrent_kernel.h>
+#include <tapegrad/autograd/ops/recurrent/detail/recurrent_layer.h>
 
 #include <algorithm>
 

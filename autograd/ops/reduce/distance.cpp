@@ -186,11 +186,12 @@ void distance_gradient_rows(const DistanceArgs& args, int64_t begin, int64_t end
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
 #include <tapegrad/autograd/fuse.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 
 #include <cmath>
 #include <limits>
@@ -272,9 +273,7 @@ Tensor filled_up(const Tensor& x, const Shape& distances, int axis) {
 
 // Distances [..., P, R] for p = 1 and p = 2; an empty handle if squares overflow, or something is NaN.
 Tensor distances_by_kernel(const Tensor& a, const Tensor& b, bool squares, const Shape& shape) {
-  Shape own_shape = shape;
-  own_shape[-1] = a.size(-1);
-  const Tensor own = a.detach().expand(own_shape).contiguous(), rows = filled_up(b, shape, -2);
+  const Tensor own = a.detach().expand(with_size(shape, -1, a.size(-1))).contiguous(), rows = filled_up(b, shape, -2);
   Shape split = rows.shape();
   split[-2] = 16;
   split.insert(split.rank() - 2, rows.size(-2) / 16);
@@ -361,14 +360,11 @@ Tensor distances(const Tensor& a, const Tensor& b, double p, const Shape& shape)
 
 Tensor cdist(const Tensor& a, const Tensor& b, double p) {
   require_floating(kCdist.name, {&a, &b});
-  if (!(p >= 0)) kCdist.fail(fmt::format("expected p of 0 or more, got {}", p));
-  if (a.dim() < 2 || b.dim() < 2 || a.size(-1) != b.size(-1)) {
-    kCdist.fail(fmt::format("expected [..., P, D] and [..., R, D], got {} and {}", str(a.shape()), str(b.shape())));
-  }
+  if (!(p >= 0)) fail(kCdist, "expected p of 0 or more, got {}", p);
+  require(a.dim() >= 2 && b.dim() >= 2 && a.size(-1) == b.size(-1), kCdist,
+          "expected [..., P, D] and [..., R, D], got {} and {}", a.shape(), b.shape());
   const auto leading = [](const Tensor& x) { return Shape(x.shape().begin(), x.dim() - 2); };
-  Shape shape = broadcast(kCdist.name, leading(a), leading(b));
-  shape.push_back(a.size(-2));
-  shape.push_back(b.size(-2));
+  const Shape shape = with_axes(broadcast(kCdist.name, leading(a), leading(b)), {a.size(-2), b.size(-2)});
   const Tensor y = distances(a, b, p, shape);
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   if (!wants_a && !wants_b) return y;

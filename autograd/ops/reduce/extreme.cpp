@@ -85,7 +85,8 @@ void place_rows(const PlaceArgs& args, int64_t begin, int64_t end) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 
 namespace tapegrad {
 
@@ -116,9 +117,7 @@ Sorted placed(std::string_view where, ReduceKind kind, const Tensor& given, int 
   const Shape shape = reduced_shape(where, x.shape(), axis, keepdim);
   const Sorted y{Tensor::empty(shape, x.dtype()), Tensor::empty(shape, kInt64)};
   if (shape.numel() == 0) return y;
-  if (view.n == 0) {
-    fail(where, fmt::format("expected at least one element along axis {}, got shape {}", axis, str(x.shape())));
-  }
+  require(view.n != 0, where, "expected at least one element along axis {}, got shape {}", axis, x.shape());
   reduce(kind, view, y.values);
   const int64_t tiles = pieces_of(view.inner, kPlaceColumns);
   run_rows(kernel_of(HWY_DISPATCH_TABLE(place_rows)),
@@ -137,9 +136,7 @@ Sorted extreme_along(const Op& op, ReduceKind kind, const Tensor& x, int64_t axi
   const int i = normal_axis(op.name, axis, x.shape());
   const auto [values, indices] = placed(op.name, kind, x, i, keepdim);
   if (widens_to_int64(x.dtype())) return {values.to(x.dtype()), indices};
-  Shape kept = x.shape();
-  kept[i] = 1;
-  const Tensor places = indices.reshape(kept);
+  const Tensor places = indices.reshape(with_size(x.shape(), i, 1));
   return {record(op, values, {x},
                  [places, i, shape = x.shape()](const Tensor& dy) -> Grads {
                    return scatter_add(zeros(shape, dy.dtype()), i, places, dy.reshape(places.shape()));

@@ -1,8 +1,9 @@
 // Quantiles: quantile, nanquantile, made of recorded operations.
 // build: -Os
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 
 namespace tapegrad {
 namespace {
@@ -54,8 +55,8 @@ Tensor of_rows(const Tensor& sorted, const Tensor& q, DType weights, bool withou
 Tensor quantiles(std::string_view where, const Tensor& x, const Tensor& q, DType weights, std::optional<int64_t> axis,
                  bool keepdim, QuantileMode mode) {
   require_floating(where, {&x, q.dtype() == weights ? &q : &x});
-  if (q.dim() > 1) fail(where, fmt::format("expected q with at most one axis, got shape {}", str(q.shape())));
-  if (x.numel() == 0) fail(where, fmt::format("expected at least one element, got shape {}", str(x.shape())));
+  if (q.dim() > 1) fail(where, "expected q with at most one axis, got shape {}", q.shape());
+  if (x.numel() == 0) fail(where, "expected at least one element, got shape {}", x.shape());
   if (!all(q.detach() >= 0 && q.detach() <= 1)) fail(where, "expected a q between 0 and 1");
   const bool whole = !axis || x.dim() == 0;
   const int i = axis && !(x.dim() == 0 && (*axis == 0 || *axis == -1)) ? normal_axis(where, *axis, x.shape()) : 0;
@@ -64,9 +65,7 @@ Tensor quantiles(std::string_view where, const Tensor& x, const Tensor& q, DType
   Tensor y =
       movedim(of_rows(sort(rows, -1).values, q.reshape({-1}), weights, without_nan, mode), {-1}, {0});  // [k, ...]
   if (keepdim && whole) {
-    Shape shape = Shape::filled(x.dim() + 1, 1);
-    shape[0] = y.size(0);
-    y = y.reshape(shape);
+    y = y.reshape(with_size(Shape::filled(x.dim() + 1, 1), 0, y.size(0)));
   } else if (keepdim) {
     y = y.unsqueeze(i + 1);
   }
@@ -76,7 +75,7 @@ Tensor quantiles(std::string_view where, const Tensor& x, const Tensor& q, DType
 // Of a number, which has the type of x unless positions need more digits.
 Tensor quantiles(std::string_view where, const Tensor& x, double q, std::optional<int64_t> axis, bool keepdim,
                  QuantileMode mode) {
-  if (!(q >= 0 && q <= 1)) fail(where, fmt::format("expected a q between 0 and 1, got {}", q));
+  if (!(q >= 0 && q <= 1)) fail(where, "expected a q between 0 and 1, got {}", q);
   return quantiles(where, x, scalar(q, kFloat64), x.dtype(), axis, keepdim, mode);
 }
 

@@ -1,10 +1,11 @@
 // Reductions over axes: sum, mean, var, std, prod, logsumexp; and sum_to for the engine.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/moments.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 
 #include <algorithm>
 #include <cmath>
@@ -87,9 +88,7 @@ Tensor product_of_others(const Tensor& x) {
   const Tensor lone = x.slice(-1, 2 * pairs);  // the last of an odd number
   const Tensor others = product_of_others(cat({left * right, lone}, -1));
   const Tensor above = others.slice(-1, 0, pairs);
-  Shape flat = x.shape();
-  flat[-1] = 2 * pairs;
-  const Tensor both = stack({above * right, above * left}, -1).reshape(flat);
+  const Tensor both = stack({above * right, above * left}, -1).reshape(with_size(x.shape(), -1, 2 * pairs));
   return cat({both, others.slice(-1, pairs)}, -1);
 }
 
@@ -106,8 +105,8 @@ Tensor reduced(std::string_view where, ReduceKind kind, const Tensor& x, const A
 }
 
 void require_elements(std::string_view where, const Tensor& x, const Axes& axes) {
-  if (x.numel() > 0 || reduced_shape(where, x.shape(), axes, false).numel() == 0) return;
-  fail(where, fmt::format("expected at least one element along axes {}, got shape {}", str(axes), str(x.shape())));
+  require(x.numel() > 0 || reduced_shape(where, x.shape(), axes, false).numel() == 0, where,
+          "expected at least one element along axes {}, got shape {}", axes, x.shape());
 }
 
 Tensor share_evenly(const Tensor& dy, const Tensor& chosen, const Axes& axes) {
@@ -196,9 +195,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, Flag keepdim) {
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (widens_to_int64(x.dtype())) return sum_to(x.to(kInt64), shape);
   if (x.shape() == shape) return x;
-  if (!broadcasts_to(shape, x.shape())) {
-    kSumTo.fail(fmt::format("expected a shape that {} broadcasts to, got {}", str(shape), str(x.shape())));
-  }
+  require(broadcasts_to(shape, x.shape()), kSumTo, "expected a shape that {} broadcasts to, got {}", shape, x.shape());
   Axes axes;
   const int lead = x.dim() - shape.rank();
   for (int i = 0; i < x.dim(); ++i) {

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/rows-inl.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
 
 #ifndef TAPEGRAD_SCAN_ARGS
@@ -296,9 +297,7 @@ Tensor running_sum(const Tensor& x, int axis, bool backwards) {
 // x shifted by one along the axis, with `filling` as the first element.
 Tensor moved_on(const Tensor& x, int axis, double filling) {
   if (x.shape()[axis] == 0) return x;
-  Shape first = x.shape();
-  first[axis] = 1;
-  return cat({full(first, filling, x.dtype()), x.slice(axis, 0, -1)}, axis);
+  return cat({full(with_size(x.shape(), axis, 1), filling, x.dtype()), x.slice(axis, 0, -1)}, axis);
 }
 
 // y[i] = x[i] + links[i] y[i - 1] along the axis; backwards y[i] = x[i] + links[i + 1] y[i + 1], which is the gradient

@@ -1,9 +1,9 @@
 // Distinct values, counts, and places in sorted numbers: unique, bincount, searchsorted, bucketize, argsort, isin,
 // histogram.
 // build: -O2
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/detail/index_text.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
@@ -82,25 +82,22 @@ Tensor searched(const Tensor& sorted, const Tensor& values, bool right) {
 }
 
 void require_one_type(std::string_view where, std::string_view names, const Tensor& a, const Tensor& b) {
-  if (a.dtype() == b.dtype()) return;
-  fail(where, fmt::format("expected {} of one type, got {} and {}", names, name(a.dtype()), name(b.dtype())));
+  require(a.dtype() == b.dtype(), where, "expected {} of one type, got {} and {}", names, a.dtype(), b.dtype());
 }
 
 void require_weights(std::string_view where, const Tensor& x, const Tensor& weights) {
-  if (weights.shape() == x.shape()) return;
-  fail(where, fmt::format("expected weights in the shape of x {}, got {}", str(x.shape()), str(weights.shape())));
+  require(weights.shape() == x.shape(), where, "expected weights in the shape of x {}, got {}", x.shape(),
+          weights.shape());
 }
 
 // The number of bins for x, int64, whose elements are checked.
 int64_t bins_of(const Tensor& x, int64_t minimum) {
-  if (minimum < 0) fail(kBincount, fmt::format("expected a minimum of 0 or more, got {}", minimum));
+  if (minimum < 0) fail(kBincount, "expected a minimum of 0 or more, got {}", minimum);
   const int64_t* const numbers = x.data<int64_t>();
   int64_t bins = minimum;
   for (int64_t i = 0, n = x.numel(); i < n; ++i) {
     const int64_t v = numbers[i];
-    if (v < 0) {
-      fail(kBincount, fmt::format("expected numbers of 0 or more, got {} at {}", v, index_text(i, x.shape())));
-    }
+    if (v < 0) fail(kBincount, "expected numbers of 0 or more, got {} at {}", v, index_text(i, x.shape()));
     bins = std::max(bins, v == std::numeric_limits<int64_t>::max() ? v : v + 1);
   }
   return checked_numel(kBincount, {bins});
@@ -108,7 +105,7 @@ int64_t bins_of(const Tensor& x, int64_t minimum) {
 
 // The edges of `bins` bins of equal width.
 Tensor edges_of(const Tensor& x, int64_t bins, const std::optional<std::pair<double, double>>& range) {
-  if (bins < 1) fail(kHistogram, fmt::format("expected 1 bin or more, got {}", bins));
+  if (bins < 1) fail(kHistogram, "expected 1 bin or more, got {}", bins);
   double low = 0, high = 1;
   if (range) {
     std::tie(low, high) = *range;
@@ -116,9 +113,8 @@ Tensor edges_of(const Tensor& x, int64_t bins, const std::optional<std::pair<dou
     low = amin(x).to(kFloat64).item<double>();
     high = amax(x).to(kFloat64).item<double>();
   }
-  if (!std::isfinite(low) || !std::isfinite(high) || !(low <= high)) {
-    fail(kHistogram, fmt::format("expected a finite range, got {} to {}", low, high));
-  }
+  require(std::isfinite(low) && std::isfinite(high) && low <= high, kHistogram, "expected a finite range, got {} to {}",
+          low, high);
   if (low == high) {
     low -= 0.5;
     high += 0.5;
@@ -203,19 +199,14 @@ Tensor searchsorted(const Tensor& sorted, const Tensor& values, Flag right) {
   require_one_type(kSearchsorted, "sorted numbers and values", sorted, values);
   bool fits = sorted.dim() == 1 || (sorted.dim() > 0 && sorted.dim() == values.dim());
   for (int i = 0; fits && i < sorted.dim() - 1; ++i) fits = sorted.shape()[i] == values.shape()[i];
-  if (!fits) {
-    fail(kSearchsorted,
-         fmt::format("expected sorted numbers [n], or [..., n] with the leading axes of values {}, got {}",
-                     str(values.shape()), str(sorted.shape())));
-  }
+  require(fits, kSearchsorted, "expected sorted numbers [n], or [..., n] with the leading axes of values {}, got {}",
+          values.shape(), sorted.shape());
   return searched(sorted, values, right);
 }
 
 Tensor bucketize(const Tensor& x, const Tensor& boundaries, Flag right) {
   require_one_type(kBucketize, "x and boundaries", x, boundaries);
-  if (boundaries.dim() != 1) {
-    fail(kBucketize, fmt::format("expected boundaries with one axis, got {}", str(boundaries.shape())));
-  }
+  require(boundaries.dim() == 1, kBucketize, "expected boundaries with one axis, got {}", boundaries.shape());
   return searched(boundaries, x, right);
 }
 
@@ -242,9 +233,8 @@ Histogram histogram(const Tensor& x, int64_t bins, std::optional<std::pair<doubl
 Histogram histogram(const Tensor& x, const Tensor& given, const Tensor& weights) {
   require_floating(kHistogram, {&x});
   require_one_type(kHistogram, "x and edges", x, given);
-  if (given.dim() != 1 || given.numel() < 2) {
-    fail(kHistogram, fmt::format("expected at least two edges with one axis, got shape {}", str(given.shape())));
-  }
+  require(given.dim() == 1 && given.numel() >= 2, kHistogram, "expected at least two edges with one axis, got shape {}",
+          given.shape());
   const Tensor values = packed(x.detach()), edges = packed(given.detach());
   if (any(!(edges.slice(0, 0, -1) <= edges.slice(0, 1)))) fail(kHistogram, "expected ascending edges");
   const Shape bins{edges.numel() - 1};

@@ -1,10 +1,11 @@
 // Order along one axis: sort, topk and median. Elements are sorted together with their positions, which makes any sort
 // stable. Long rows are sorted by the bytes of a key, without comparisons.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/reduce.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 
 #include <algorithm>
 #include <array>
@@ -84,8 +85,7 @@ void sort_long_row(const T* x, int64_t n, bool descending, T* values, int64_t* p
 // The first k values along x's last axis in order, and their positions; NaN is the largest.
 std::pair<Tensor, Tensor> in_order(const Op& op, const Tensor& x, int64_t k, bool descending) {
   const int64_t n = x.shape().back();
-  Shape shape = x.shape();
-  shape[-1] = k;
+  const Shape shape = with_size(x.shape(), -1, k);
   const Tensor values = Tensor::empty(shape, x.dtype());
   const Tensor places = Tensor::empty(shape, kInt64);
   if (values.numel() > 0) {
@@ -134,8 +134,7 @@ Sorted first_in_order(const Op& op, const Tensor& x, int64_t axis, std::optional
   }
   const auto [values, indices] = along_last_axis(op.name, x, axis, [&](const Tensor& rows) {
     const int64_t n = rows.shape().back(), k = wanted.value_or(n);
-    if (k < 0 || k > n)
-      op.fail(fmt::format("expected k between 0 and {} for axis {} of {}, got {}", n, axis, str(x.shape()), k));
+    if (k < 0 || k > n) fail(op, "expected k between 0 and {} for axis {} of {}, got {}", n, axis, x.shape(), k);
     return in_order(op, rows, k, descending);
   });
   return {values, indices};
@@ -212,8 +211,7 @@ void with_work(DType dtype, int64_t n, auto f) {
 // The medians along x's last axis, [..., 1], and their places.
 std::pair<Tensor, Tensor> medians(const Tensor& x) {
   const int64_t n = x.shape().back();
-  Shape shape = x.shape();
-  shape[-1] = 1;
+  const Shape shape = with_size(x.shape(), -1, 1);
   const Tensor values = Tensor::empty(shape, x.dtype());
   const Tensor places = Tensor::empty(shape, kInt64);
   const Tensor rows = packed(x);
@@ -236,9 +234,8 @@ std::pair<Tensor, Tensor> medians(const Tensor& x) {
 }
 
 void require_numbers(const Op& op, const Tensor& x) {
-  if (widens_to_int64(x.dtype())) {
-    op.fail(fmt::format("expected int64, float32 or float64, got {} (convert with to(kInt64))", name(x.dtype())));
-  }
+  require(!widens_to_int64(x.dtype()), op, "expected int64, float32 or float64, got {} (convert with to(kInt64))",
+          x.dtype());
 }
 
 }  // namespace

@@ -172,7 +172,8 @@ void linear_scan_lines(const LinearScanArgs& args, int64_t begin, int64_t end) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 
 #include <tuple>
 #include <utility>
@@ -210,8 +211,7 @@ struct Way {
 
 // x moved by one row in the direction of the scan; the first row becomes `first`, or zeros. Recorded.
 Tensor moved_on(const Tensor& x, const Way& way, const Tensor& first) {
-  Shape shape = x.shape();
-  shape[way.axis] = 1;
+  const Shape shape = with_size(x.shape(), way.axis, 1);
   const Tensor start = first.defined() ? first.reshape(shape) : zeros(shape, x.dtype());
   if (way.reverse) return cat({x.slice(way.axis, 1), start}, way.axis);
   return cat({start, x.slice(way.axis, 0, -1)}, way.axis);
@@ -283,10 +283,8 @@ Tensor linear_scan(const Tensor& a, const Tensor& b, int64_t axis, const Tensor&
   for (int k = 0; k < shape.rank(); ++k) {
     if (k != i) states.push_back(shape[k]);
   }
-  if (!broadcasts_to(initial.shape(), states)) {
-    kLinearScan.fail(
-        fmt::format("expected an initial state that broadcasts to {}, got {}", str(states), str(initial.shape())));
-  }
+  require(broadcasts_to(initial.shape(), states), kLinearScan,
+          "expected an initial state that broadcasts to {}, got {}", states, initial.shape());
   return scan(a.expand(shape), b.expand(shape), initial.expand(states), {i, reverse});
 }
 

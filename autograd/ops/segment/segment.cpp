@@ -1,9 +1,10 @@
 // Reductions of rows by segment: sum, mean, extremes, softmax, logsumexp.
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/index_text.h>
 #include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/ops/segment/detail/segments.h>
 #include <tapegrad/autograd/segment.h>
 
@@ -27,9 +28,7 @@ Segments segments_of(const Op& op, const Tensor& x, const Tensor& index, int64_t
 
 // The reduction of x by segment, [count, ...], in the type of x. Not recorded.
 Tensor reduced_by_segment(SegmentKind kind, const Tensor& x, const Segments& segments) {
-  Shape shape = x.shape();
-  shape[0] = segments.count;
-  const Tensor y = Tensor::empty(shape, x.dtype());
+  const Tensor y = Tensor::empty(with_size(x.shape(), 0, segments.count), x.dtype());
   run_segments(kind, segments, {.x = packed(x)}, y);
   return y;
 }
@@ -45,9 +44,7 @@ Tensor summed(const Tensor& x, const Segments& segments) {
 
 // The number of rows of each segment, at least 1, [count, 1, ...] for `rank` axes.
 Tensor sizes_of(const Segments& segments, int rank, DType dtype) {
-  Shape shape = Shape::filled(rank, 1);
-  shape[0] = segments.count;
-  const Tensor sizes = Tensor::empty(shape, dtype);
+  const Tensor sizes = Tensor::empty(with_size(Shape::filled(rank, 1), 0, segments.count), dtype);
   const int64_t* const start = segments.starts.data<int64_t>();
   with_floating_type(dtype, [&]<class T>(T) {
     for (int64_t s = 0; s < segments.count; ++s)
@@ -64,9 +61,8 @@ Tensor gradient(SegmentKind kind, const Segments& segments, const Tensor& x, con
 }
 
 Tensor extreme(const Op& op, SegmentKind kind, const Tensor& x, const Tensor& index, int64_t count) {
-  if (widens_to_int64(x.dtype())) {
-    op.fail(fmt::format("expected int64, float32 or float64, got {} (convert with to(kInt64))", name(x.dtype())));
-  }
+  require(!widens_to_int64(x.dtype()), op, "expected int64, float32 or float64, got {} (convert with to(kInt64))",
+          x.dtype());
   const Segments segments = segments_of(op, x, index, count);
   const Tensor y = reduced_by_segment(kind, x, segments);
   return record(op, y, {x}, [x, y, segments](const Tensor& dy) -> Grads {
@@ -82,12 +78,10 @@ Tensor extreme(const Op& op, SegmentKind kind, const Tensor& x, const Tensor& in
 
 Segments make_segments(std::string_view where, const Tensor& index, int64_t rows, int64_t count,
                        std::string_view what) {
-  if (!is_integer(index.dtype())) fail(where, fmt::format("expected an int64 index, got {}", name(index.dtype())));
-  if (index.dim() != 1 || index.shape()[0] != rows) {
-    fail(where,
-         fmt::format("expected an index of shape [{}], one for each row of x, got {}", rows, str(index.shape())));
-  }
-  if (count < 0) fail(where, fmt::format("expected 0 {} or more, got {}", what, count));
+  if (!is_integer(index.dtype())) fail(where, "expected an int64 index, got {}", index.dtype());
+  require(index.dim() == 1 && index.shape()[0] == rows, where,
+          "expected an index of shape [{}], one for each row of x, got {}", rows, index.shape());
+  if (count < 0) fail(where, "expected 0 {} or more, got {}", what, count);
   Segments made{count, rows, packed(index.to(kInt64)), zeros({checked_numel(where, {count}) + 1}, kInt64),
                 zeros({rows + kLookAhead}, kInt64)};
   const int64_t* const id = made.ids.data<int64_t>();
@@ -96,8 +90,8 @@ Segments make_segments(std::string_view where, const Tensor& index, int64_t rows
   bool ascending = true;
   for (int64_t i = 0; i < rows; ++i) {
     if (id[i] < 0 || id[i] >= count) {
-      fail(where, fmt::format("{} at {} of the index {} is out of range for {} {}", id[i], index_text(i, index.shape()),
-                              str(index.shape()), count, what));
+      fail(where, "{} at {} of the index {} is out of range for {} {}", id[i], index_text(i, index.shape()),
+           index.shape(), count, what);
     }
     ++start[id[i] + 1];
     ascending = ascending && (i == 0 || id[i - 1] <= id[i]);

@@ -1,6 +1,6 @@
 // Diagonals: diagonal, diag_embed, diag.
 // build: -Os
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 
@@ -11,12 +11,11 @@ namespace {
 
 const Op kDiagonal{"diagonal"};
 const Op kDiagEmbed{"diag_embed"};
-constexpr std::string_view kDiag = "diag";
 
 // Two different axes, checked.
 std::pair<int, int> two_axes(const Op& op, int64_t a, int64_t b, const Shape& shape) {
   const int i = normal_axis(op.name, a, shape), j = normal_axis(op.name, b, shape);
-  if (i == j) op.fail(fmt::format("expected two different axes of {}, got {} and {}", str(shape), a, b));
+  if (i == j) fail(op, "expected two different axes of {}, got {} and {}", shape, a, b);
   return {i, j};
 }
 
@@ -69,7 +68,7 @@ Tensor diag_embed(const Tensor& x, int64_t offset, int64_t axis1, int64_t axis2)
 
 Tensor diag(const Tensor& x, int64_t offset) {
   if (x.dim() == 1) return diag_embed(x, offset);
-  if (x.dim() != 2) fail(kDiag, fmt::format("expected one or two axes, got shape {}", str(x.shape())));
+  if (x.dim() != 2) fail("diag", "expected one or two axes, got shape {}", x.shape());
   return diagonal(x, offset);
 }
 

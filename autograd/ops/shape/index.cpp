@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
 #include <tapegrad/autograd/ops/shape/detail/index.h>
 
@@ -17,7 +18,6 @@ const Op kEmbedding{"embedding"};
 const Op kAddRows{"add_rows"};
 const Op kGather{"gather"};
 constexpr std::string_view kTakeAlongAxis = "take_along_axis";
-constexpr std::string_view kIndex = "index";
 constexpr std::string_view kMaskedSelect = "masked_select";
 constexpr std::string_view kOneHot = "one_hot";
 
@@ -174,22 +174,19 @@ void unravel(const Tensor& places, const Shape& shape, const Tensor& y, int64_t 
 // --- rows of an axis ---
 
 Tensor require_index_vector(std::string_view where, const Tensor& index, const Tensor& x, int axis) {
-  if (index.dim() != 1) fail(where, fmt::format("expected indices with one axis, got shape {}", str(index.shape())));
+  if (index.dim() != 1) fail(where, "expected indices with one axis, got shape {}", index.shape());
   return require_indices(where, index, x, axis);
 }
 
 void require_inside(const Op& op, const Shape& shape, std::string_view called, const Shape& index, int free) {
   bool fits = shape.rank() == index.rank();
   for (int i = 0; fits && i < shape.rank(); ++i) fits = i == free || index[i] <= shape[i];
-  if (fits) return;
-  op.fail(fmt::format("expected indices with as many axes as {} {}, none of them longer, got shape {}", called,
-                      str(shape), str(index)));
+  require(fits, op, "expected indices with as many axes as {} {}, none of them longer, got shape {}", called, shape,
+          index);
 }
 
 Tensor take_rows(const Tensor& x, int axis, const Tensor& ids) {
-  Shape shape = x.shape();
-  shape[axis] = ids.numel();
-  const Tensor y = Tensor::empty(shape, x.dtype());
+  const Tensor y = Tensor::empty(with_size(x.shape(), axis, ids.numel()), x.dtype());
   copy_rows(x, OuterAxisInner(x.shape(), axis), ids, y);
   auto backward = [shape = x.shape(), axis, ids](const Tensor& dy) -> Grads {
     return rows_added(dy, shape, axis, ids, -1);
@@ -216,20 +213,16 @@ Tensor index_select(const Tensor& x, int64_t axis, const Tensor& index) {
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding) {
-  if (weight.dim() != 2) {
-    kEmbedding.fail(fmt::format("expected a weight [rows, columns], got {}", str(weight.shape())));
-  }
+  require(weight.dim() == 2, kEmbedding, "expected a weight [rows, columns], got {}", weight.shape());
   const int64_t rows = weight.shape()[0];
   if (padding && (*padding < -rows || *padding >= rows)) {
-    kEmbedding.fail(fmt::format("padding row {} is out of range for a table of {} rows", *padding, rows));
+    fail(kEmbedding, "padding row {} is out of range for a table of {} rows", *padding, rows);
   }
   const int64_t skipped = !padding ? -1 : *padding < 0 ? *padding + rows : *padding;
   const Tensor flat = require_indices(kEmbedding.name, "ids", ids, rows, [&] {
                         return fmt::format("a table of {} rows", rows);
                       }).reshape({-1});
-  Shape shape = ids.shape();
-  shape.push_back(weight.shape()[1]);
-  const Tensor y = Tensor::empty(shape, weight.dtype());
+  const Tensor y = Tensor::empty(with_axes(ids.shape(), {weight.shape()[1]}), weight.dtype());
   copy_rows(weight, OuterAxisInner(weight.shape(), 0), flat, y);
   if (is_half(weight.dtype())) return y.to(kFloat32);
   auto backward = [shape = weight.shape(), flat, skipped](const Tensor& dy, const BackwardPass& pass) -> Grads {
@@ -283,10 +276,8 @@ Tensor gather(const Tensor& x, int64_t axis, const Tensor& index) {
 
 Tensor take_along_axis(const Tensor& x, const Tensor& index, std::optional<int64_t> axis) {
   if (!axis) return take_along_axis(x.reshape({-1}), index.reshape({-1}), 0);
-  if (x.dim() != index.dim()) {
-    fail(kTakeAlongAxis, fmt::format("expected indices with the {} axes of x {}, got shape {}", x.dim(), str(x.shape()),
-                                     str(index.shape())));
-  }
+  require(x.dim() == index.dim(), kTakeAlongAxis, "expected indices with the {} axes of x {}, got shape {}", x.dim(),
+          x.shape(), index.shape());
   const int i = normal_axis(kTakeAlongAxis, *axis, x.shape());
   const int64_t size = x.shape()[i];
   const auto what = [&] { return fmt::format("axis {} of {}", i, str(x.shape())); };
@@ -314,7 +305,7 @@ std::vector<Tensor, pool::Allocator<Tensor>> by_axis(std::string_view where, con
     const bool is_mask = given.defined() && given.dtype() == kBool;
     if (is_mask && given.dim() == 0) fail(where, "expected a mask with one axis or more, got a scalar");
     if (axis + (is_mask ? given.dim() : 1) > x.dim()) {
-      fail(where, fmt::format("expected indices of at most the {} axes of {}, got more", x.dim(), str(x.shape())));
+      fail(where, "expected indices of at most the {} axes of {}, got more", x.dim(), x.shape());
     }
     if (!given.defined()) {
       all.emplace_back();
@@ -327,8 +318,8 @@ std::vector<Tensor, pool::Allocator<Tensor>> by_axis(std::string_view where, con
     } else {
       for (int k = 0; k < given.dim(); ++k) {
         if (given.shape()[k] == x.shape()[axis + k]) continue;
-        fail(where, fmt::format("expected a mask with the sizes of {} from axis {} on, got shape {}", str(x.shape()),
-                                axis, str(given.shape())));
+        fail(where, "expected a mask with the sizes of {} from axis {} on, got shape {}", x.shape(), axis,
+             given.shape());
       }
       const Tensor places = true_positions(given), found = Tensor::empty({given.dim(), places.numel()}, kInt64);
       unravel(places, given.shape(), found, 1, places.numel());
@@ -387,7 +378,7 @@ Places places_of(std::string_view where, const Tensor& x, std::span<const Tensor
 }
 
 Tensor index(const Tensor& x, std::span<const Tensor> indices) {
-  const Places places = places_of(kIndex, x, indices);
+  const Places places = places_of("index", x, indices);
   return take_rows(places.merge(x), places.axis, places.ids).reshape(places.result);
 }
 
@@ -411,12 +402,10 @@ Tensor nonzero(const Tensor& x) {
 }
 
 Tensor one_hot(const Tensor& index, int64_t classes) {
-  if (classes < 0) fail(kOneHot, fmt::format("expected 0 classes or more, got {}", classes));
+  if (classes < 0) fail(kOneHot, "expected 0 classes or more, got {}", classes);
   const Tensor ids =
       require_indices(kOneHot, "indices", index, classes, [&] { return fmt::format("{} classes", classes); });
-  Shape shape = index.shape();
-  shape.push_back(classes);
-  const Tensor y = zeros(shape, kInt64);
+  const Tensor y = zeros(with_axes(index.shape(), {classes}), kInt64);
   const int64_t* id = ids.data<int64_t>();
   int64_t* to = y.mutable_data<int64_t>();
   for (int64_t i = 0; i < ids.numel(); ++i) to[i * classes + id[i]] = 1;

@@ -1,6 +1,6 @@
 // x(...): reading and writing by the entries of index.h, made of slice, index, slice_update and index_put; and x += y.
 // build: -Os
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 
@@ -47,10 +47,8 @@ Plan plan_of(const Tensor& x, const Indices& indices) {
     ellipses += indices[i].kind() == Index::Kind::other_axes;
     if (indices[i].kind() == Index::Kind::tensor) last_tensor = i;
   }
-  if (ellipses > 1) fail(kIndex, fmt::format("expected at most one ellipsis, got {}", ellipses));
-  if (axes > x.dim()) {
-    fail(kIndex, fmt::format("expected indices for at most {} axes of {}, got {}", x.dim(), str(x.shape()), axes));
-  }
+  if (ellipses > 1) fail(kIndex, "expected at most one ellipsis, got {}", ellipses);
+  require(axes <= x.dim(), kIndex, "expected indices for at most {} axes of {}, got {}", x.dim(), x.shape(), axes);
   Plan plan;
   int region_axis = 0;
   const auto add = [&](const Slice& slice) {
@@ -84,10 +82,11 @@ Plan plan_of(const Tensor& x, const Indices& indices) {
 
 // The handle of a leaf would become another tensor, and the optimiser would go on with the leaf.
 void require_no_leaf(std::string_view what, const Tensor& x) {
-  if (!x.is_leaf()) return;
-  fail(what, fmt::format("cannot write to a leaf, here of shape {}: an optimiser or nn::Parameter::set changes it, and "
-                         "x = x + y gives a new tensor",
-                         str(x.shape())));
+  require(
+      !x.is_leaf(), what,
+      "cannot write to a leaf, here of shape {}: an optimiser or nn::Parameter::set changes it, and x = x + y gives a "
+      "new tensor",
+      x.shape());
 }
 
 // Nothing else can see that the tensor changes: the same values as a new tensor would have, without the copy. In an
@@ -102,9 +101,9 @@ Tensor& update(std::string_view what, Tensor& x, const Tensor& result) {
   require_no_leaf(what, x);
   if (result.shape() != x.shape() || result.dtype() != x.dtype()) {
     fail(what,
-         fmt::format("the result is {} of shape {}, and the tensor on the left {} of shape {} (x = x {} y gives x "
-                     "a new type or shape)",
-                     name(result.dtype()), str(result.shape()), name(x.dtype()), str(x.shape()), what[0]));
+         "the result is {} of shape {}, and the tensor on the left {} of shape {} (x = x {} y gives x a new type or "
+         "shape)",
+         result.dtype(), result.shape(), x.dtype(), x.shape(), what[0]);
   }
   return x = result;
 }

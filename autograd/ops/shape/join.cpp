@@ -1,6 +1,6 @@
 // Joining and cutting: cat, stack, split, unbind, chunk, narrow, flip.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
@@ -27,7 +27,7 @@ bool is_nothing(const Tensor& part) { return part.dim() == 1 && part.numel() == 
 
 // Error for a number of handles that would only fill the memory.
 void require_few(std::string_view where, int64_t pieces) {
-  if (pieces > kMostParts) fail(where, fmt::format("expected at most {} pieces, got {}", kMostParts, pieces));
+  if (pieces > kMostParts) fail(where, "expected at most {} pieces, got {}", kMostParts, pieces);
 }
 
 }  // namespace
@@ -50,8 +50,7 @@ Tensor cat(std::span<const Tensor> given, int64_t axis) {
     bool fits = part.dim() == shape.rank();
     for (int k = 0; fits && k < shape.rank(); ++k) fits = k == i || part.shape()[k] == shape[k];
     if (!fits) {
-      kCat.fail(fmt::format("expected shapes that are equal except along axis {}, got {} and {}", i,
-                            str(model->shape()), str(part.shape())));
+      fail(kCat, "expected shapes that are equal except along axis {}, got {} and {}", i, model->shape(), part.shape());
     }
     shape[i] += part.shape()[i];
     sizes.push_back(part.shape()[i]);
@@ -97,13 +96,12 @@ Tensor stack(std::span<const Tensor> parts, int64_t axis) {
   if (parts.empty()) fail(kStack, "expected at least one tensor, got none");
   const int rank = parts[0].dim() + 1;
   if (axis < -rank || axis >= rank) {
-    fail(kStack, fmt::format("axis {} is out of range for {} with a new axis", axis, str(parts[0].shape())));
+    fail(kStack, "axis {} is out of range for {} with a new axis", axis, parts[0].shape());
   }
   PoolVector<Tensor> grown;
   for (const Tensor& part : parts) {
-    if (!(part.shape() == parts[0].shape())) {
-      fail(kStack, fmt::format("expected equal shapes, got {} and {}", str(parts[0].shape()), str(part.shape())));
-    }
+    require(part.shape() == parts[0].shape(), kStack, "expected equal shapes, got {} and {}", parts[0].shape(),
+            part.shape());
     grown.push_back(part.unsqueeze(axis));
   }
   return cat(std::span<const Tensor>(grown), axis);
@@ -116,7 +114,7 @@ Tensor stack(std::initializer_list<Tensor> parts, int64_t axis) {
 std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t axis) {
   const int i = normal_axis(kSplit, axis, x.shape());
   const int64_t total = x.shape()[i];
-  if (size < 1 && total > 0) fail(kSplit, fmt::format("expected pieces of size 1 or more, got {}", size));
+  if (size < 1 && total > 0) fail(kSplit, "expected pieces of size 1 or more, got {}", size);
   if (total > 0) require_few(kSplit, (total - 1) / size + 1);
   std::vector<Tensor> pieces;
   for (int64_t start = 0; start < total; start += size) {
@@ -135,8 +133,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
     if (fits) total += size;
   }
   if (!fits || total != x.shape()[i]) {
-    fail(kSplit, fmt::format("expected sizes that add up to axis {} of {}, got [{}]", i, str(x.shape()),
-                             fmt::join(sizes, ", ")));
+    fail(kSplit, "expected sizes that add up to axis {} of {}, got [{}]", i, x.shape(), fmt::join(sizes, ", "));
   }
   std::vector<Tensor> pieces;
   int64_t start = 0;
@@ -157,7 +154,7 @@ std::vector<Tensor> unbind(const Tensor& x, int64_t axis) {
 
 std::vector<Tensor> chunk(const Tensor& x, int64_t count, int64_t axis) {
   const int i = normal_axis(kChunk, axis, x.shape());
-  if (count < 1) fail(kChunk, fmt::format("expected 1 chunk or more, got {}", count));
+  if (count < 1) fail(kChunk, "expected 1 chunk or more, got {}", count);
   const int64_t total = x.shape()[i], size = total == 0 ? 0 : (total - 1) / count + 1;
   require_few(kChunk, total == 0 ? count : (total - 1) / size + 1);
   return total == 0 ? std::vector<Tensor>(static_cast<std::size_t>(count), x) : split(x, size, i);
@@ -167,10 +164,8 @@ Tensor narrow(const Tensor& x, int64_t axis, int64_t start, int64_t length) {
   const int i = normal_axis(kNarrow, axis, x.shape());
   const int64_t size = x.shape()[i];
   const int64_t first = start < 0 ? start + size : start;
-  if (first < 0 || length < 0 || first > size || length > size - first) {
-    fail(kNarrow,
-         fmt::format("start {} and length {} are out of range for axis {} of {}", start, length, i, str(x.shape())));
-  }
+  require(first >= 0 && length >= 0 && first <= size && length <= size - first, kNarrow,
+          "start {} and length {} are out of range for axis {} of {}", start, length, i, x.shape());
   return x.slice(i, first, first + length);
 }
 

@@ -1,8 +1,9 @@
 // Padding at the edges: pad, and its gradient.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 
 #include <algorithm>
 
@@ -161,8 +162,7 @@ Tensor unpad(const Tensor& dy, const Shape& shape, const Widths& widths, PadMode
   Tensor dx = packed(dy.detach());
   for (int i = 0; i < shape.rank(); ++i) {
     if (!widths.pads(i)) continue;
-    Shape cut = dx.shape();
-    cut[i] = shape[i];
+    const Shape cut = with_size(dx.shape(), i, shape[i]);
     const bool partly = widths.before[i] < 0 || widths.after[i] < 0;  // what was cut has no gradient
     const Tensor next = partly || dx.numel() == 0 ? zeros(cut, dy.dtype()) : Tensor::empty(cut, dy.dtype());
     if (dx.numel() > 0) {
@@ -215,16 +215,15 @@ void require_room(std::span<const int64_t> all, const Shape& shape, int axis, in
   const std::string_view name = mode == PadMode::reflect     ? "PadMode::reflect"
                                 : mode == PadMode::replicate ? "PadMode::replicate"
                                                              : "PadMode::circular";
-  kPad.fail(fmt::format("expected widths of at most {} for axis {} of {} with {}, got {}", std::max<int64_t>(most, 0),
-                        axis, str(shape), name, text_of(all)));
+  fail(kPad, "expected widths of at most {} for axis {} of {} with {}, got {}", std::max<int64_t>(most, 0), axis, shape,
+       name, text_of(all));
 }
 
 }  // namespace
 
 Tensor pad(const Tensor& x, std::span<const int64_t> given, PadMode mode, Scalar value) {
   if (given.size() % 2 != 0 || given.size() > 2 * static_cast<std::size_t>(x.dim())) {
-    kPad.fail(fmt::format("expected two widths for each of at most {} axes of {}, got {}", x.dim(), str(x.shape()),
-                          text_of(given)));
+    fail(kPad, "expected two widths for each of at most {} axes of {}, got {}", x.dim(), x.shape(), text_of(given));
   }
   require_number(kPad.name, x.dtype(), value);
   const auto cuts = [](int64_t width) { return width < 0; };
@@ -244,8 +243,8 @@ Tensor pad(const Tensor& x, std::span<const int64_t> given, PadMode mode, Scalar
     const int64_t before = std::clamp(given[2 * k], -kMaxNumel, kMaxNumel);
     const int64_t after = std::clamp(given[2 * k + 1], -kMaxNumel, kMaxNumel);
     if (shape[i] + before + after < 0) {
-      kPad.fail(fmt::format("expected widths that leave 0 or more elements of axis {} of {}, got {}", i, str(x.shape()),
-                            text_of(given)));
+      fail(kPad, "expected widths that leave 0 or more elements of axis {} of {}, got {}", i, x.shape(),
+           text_of(given));
     }
     require_room(given, x.shape(), i, std::max(before, after), mode);
     widths.before[i] = before;

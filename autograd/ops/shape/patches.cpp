@@ -1,6 +1,6 @@
 // Patches of images: as columns, added back, and exchanged with channels.
 // build: -O2
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/patches.h>
@@ -38,9 +38,8 @@ PatchAxis patch_axis(const Op& op, int64_t size, const PerAxis<int64_t>& kernel_
                      int axis) {
   const auto checked = [&](std::string_view what, int64_t value, int64_t least) {
     // Positions, products and sums of these, must fit into 64 bits.
-    if (value < least || value > INT32_MAX) {
-      op.fail(fmt::format("expected {} between {} and {}, got {}", what, least, INT32_MAX, value));
-    }
+    require(value >= least && value <= INT32_MAX, op, "expected {} between {} and {}, got {}", what, least, INT32_MAX,
+            value);
     return value;
   };
   PatchAxis a{.size = size,
@@ -50,10 +49,8 @@ PatchAxis patch_axis(const Op& op, int64_t size, const PerAxis<int64_t>& kernel_
               .dilation = checked("dilation", options.dilation[axis], 1),
               .count = 0};
   const int64_t room = size + 2 * a.padding - (a.kernel - 1) * a.dilation - 1;
-  if (room < 0) {
-    op.fail(fmt::format("expected patches of at most {} elements along a padded axis, got {}", size + 2 * a.padding,
-                        size + 2 * a.padding - room));
-  }
+  require(room >= 0, op, "expected patches of at most {} elements along a padded axis, got {}", size + 2 * a.padding,
+          size + 2 * a.padding - room);
   a.count = room / a.stride + 1;
   return a;
 }
@@ -142,10 +139,8 @@ int64_t leading(const Shape& shape, int count) {
 }
 
 int64_t checked_factor(std::string_view where, const Tensor& x, int64_t factor) {
-  if (x.dim() < 3) fail(where, fmt::format("expected x [..., C, H, W], got shape {}", str(x.shape())));
-  if (factor < 1 || factor > INT32_MAX) {
-    fail(where, fmt::format("expected a factor between 1 and {}, got {}", INT32_MAX, factor));
-  }
+  if (x.dim() < 3) fail(where, "expected x [..., C, H, W], got shape {}", x.shape());
+  require(factor >= 1 && factor <= INT32_MAX, where, "expected a factor between 1 and {}, got {}", INT32_MAX, factor);
   return factor;
 }
 
@@ -170,9 +165,7 @@ Tensor rearranged(const Tensor& x, std::initializer_list<int64_t> split, std::in
 
 Tensor unfold2d(const Tensor& x, const PerAxis<int64_t>& kernel_size, const FoldOptions& options) {
   require_two(kUnfold2d, kernel_size, options);
-  if (x.dim() != 3 && x.dim() != 4) {
-    kUnfold2d.fail(fmt::format("expected x [N, C, H, W] or [C, H, W], got shape {}", str(x.shape())));
-  }
+  require(x.dim() == 3 || x.dim() == 4, kUnfold2d, "expected x [N, C, H, W] or [C, H, W], got shape {}", x.shape());
   require_floating(kUnfold2d.name, {&x});
   const Patches patches{.planes = leading(x.shape(), x.dim() - 2),
                         .rows = patch_axis(kUnfold2d, x.size(-2), kernel_size, options, 0),
@@ -189,9 +182,8 @@ Tensor fold2d(const Tensor& columns, const PerAxis<int64_t>& output_size, const 
   output_size.require_axes(kFold2d.name, "output_size", 2);
   require_floating(kFold2d.name, {&columns});
   for (const int axis : {0, 1}) {
-    if (output_size[axis] < 1 || output_size[axis] > INT32_MAX) {
-      kFold2d.fail(fmt::format("expected output_size between 1 and {}, got {}", INT32_MAX, output_size[axis]));
-    }
+    require(output_size[axis] >= 1 && output_size[axis] <= INT32_MAX, kFold2d,
+            "expected output_size between 1 and {}, got {}", INT32_MAX, output_size[axis]);
   }
   Patches patches{.planes = 0,
                   .rows = patch_axis(kFold2d, output_size[0], kernel_size, options, 0),
@@ -200,10 +192,8 @@ Tensor fold2d(const Tensor& columns, const PerAxis<int64_t>& output_size, const 
   const int64_t elements = patches.rows.kernel * patches.cols.kernel;
   if ((columns.dim() != 2 && columns.dim() != 3) || columns.size(-2) % elements != 0 ||
       columns.size(-1) != patches.places()) {
-    kFold2d.fail(
-        fmt::format("expected columns [N, C * {0}, {1}] or [C * {0}, {1}] for an image of {2} x {3}, got shape "
-                    "{4}",
-                    elements, patches.places(), output_size[0], output_size[1], str(columns.shape())));
+    fail(kFold2d, "expected columns [N, C * {0}, {1}] or [C * {0}, {1}] for an image of {2} x {3}, got shape {4}",
+         elements, patches.places(), output_size[0], output_size[1], columns.shape());
   }
   Shape shape{columns.size(-2) / elements, output_size[0], output_size[1]};
   if (columns.dim() == 3) shape.insert(0, columns.size(0));
@@ -213,27 +203,22 @@ Tensor fold2d(const Tensor& columns, const PerAxis<int64_t>& output_size, const 
 
 Tensor pixel_shuffle(const Tensor& x, int64_t factor) {
   const int64_t r = checked_factor("pixel_shuffle", x, factor), c = x.size(-3), h = x.size(-2), w = x.size(-1);
-  if (c % (r * r) != 0) {
-    fail("pixel_shuffle", fmt::format("expected channels divisible by {} for a factor of {}, got {} (shape {})", r * r,
-                                      r, c, str(x.shape())));
-  }
+  require(c % (r * r) == 0, "pixel_shuffle", "expected channels divisible by {} for a factor of {}, got {} (shape {})",
+          r * r, r, c, x.shape());
   return rearranged(x, {c / (r * r), r, r, h, w}, {0, 3, 1, 4, 2}, {c / (r * r), h * r, w * r});
 }
 
 Tensor pixel_unshuffle(const Tensor& x, int64_t factor) {
   const int64_t r = checked_factor("pixel_unshuffle", x, factor), c = x.size(-3), h = x.size(-2), w = x.size(-1);
-  if (h % r != 0 || w % r != 0) {
-    fail("pixel_unshuffle",
-         fmt::format("expected a height and width divisible by a factor of {}, got shape {}", r, str(x.shape())));
-  }
+  require(h % r == 0 && w % r == 0, "pixel_unshuffle",
+          "expected a height and width divisible by a factor of {}, got shape {}", r, x.shape());
   return rearranged(x, {c, h / r, r, w / r, r}, {0, 2, 4, 1, 3}, {c * r * r, h / r, w / r});
 }
 
 Tensor channel_shuffle(const Tensor& x, int64_t groups) {
-  if (x.dim() < 3) fail("channel_shuffle", fmt::format("expected x [N, C, ...], got shape {}", str(x.shape())));
-  if (groups < 1 || x.size(1) % groups != 0) {
-    fail("channel_shuffle", fmt::format("expected groups that divide the {} channels, got {}", x.size(1), groups));
-  }
+  if (x.dim() < 3) fail("channel_shuffle", "expected x [N, C, ...], got shape {}", x.shape());
+  require(groups >= 1 && x.size(1) % groups == 0, "channel_shuffle",
+          "expected groups that divide the {} channels, got {}", x.size(1), groups);
   Shape split = x.shape();
   split[1] /= groups;
   split.insert(1, groups);

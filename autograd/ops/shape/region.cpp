@@ -1,6 +1,6 @@
 // Regions of a tensor by slices of its axes: slice, slice_update.
 // build: -Os
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 
@@ -21,9 +21,8 @@ struct Kept {
 };
 
 void require_axes(std::string_view where, const Tensor& x, std::span<const Slice> slices) {
-  if (slices.size() <= static_cast<std::size_t>(x.dim())) return;
-  fail(where,
-       fmt::format("expected at most {} slices, one per axis of {}, got {}", x.dim(), str(x.shape()), slices.size()));
+  require(slices.size() <= static_cast<std::size_t>(x.dim()), where,
+          "expected at most {} slices, one per axis of {}, got {}", x.dim(), x.shape(), slices.size());
 }
 
 }  // namespace
@@ -51,17 +50,13 @@ Tensor slice(const Tensor& x, std::initializer_list<Number> indices) {
 
 Tensor slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& values) {
   require_axes(kSliceUpdate.name, x, slices);
-  if (values.dtype() != x.dtype()) {
-    kSliceUpdate.fail(
-        fmt::format("expected x and values of one type, got {} and {} (convert with values.to(x.dtype()))",
-                    name(x.dtype()), name(values.dtype())));
-  }
+  require(values.dtype() == x.dtype(), kSliceUpdate,
+          "expected x and values of one type, got {} and {} (convert with values.to(x.dtype()))", x.dtype(),
+          values.dtype());
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   const Tensor region = slice(y, slices);
-  if (!broadcasts_to(values.shape(), region.shape())) {
-    kSliceUpdate.fail(fmt::format("expected values that broadcast to the region {} of {}, got {}", str(region.shape()),
-                                  str(x.shape()), str(values.shape())));
-  }
+  require(broadcasts_to(values.shape(), region.shape()), kSliceUpdate,
+          "expected values that broadcast to the region {} of {}, got {}", region.shape(), x.shape(), values.shape());
   copy_into(y, x);
   copy_into_view(region, values);
   return record(kSliceUpdate, y, {x, values},

@@ -1,5 +1,5 @@
 // Repetition and rotation: repeat, tile, repeat_interleave, roll, meshgrid.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 #include <tapegrad/autograd/ops/shape/detail/index.h>
@@ -11,7 +11,6 @@ namespace {
 
 const Op kRoll{"roll"};
 constexpr std::string_view kRepeat = "repeat";
-constexpr std::string_view kTile = "tile";
 constexpr std::string_view kRepeatInterleave = "repeat_interleave";
 constexpr std::string_view kMeshgrid = "meshgrid";
 
@@ -19,7 +18,7 @@ Tensor repeated(std::string_view where, const Tensor& x, const Dims& counts) {
   Shape shape = x.shape();
   while (shape.rank() < counts.rank()) shape.insert(0, 1);
   for (int64_t count : counts) {
-    if (count < 0) fail(where, fmt::format("expected counts of 0 or more, got {}", str(counts)));
+    if (count < 0) fail(where, "expected counts of 0 or more, got {}", counts);
   }
   Tensor y = x.reshape(shape);
   for (int i = shape.rank() - 1; i >= 0; --i) {  // from the last axis, while the tensor is small
@@ -56,28 +55,24 @@ Tensor rolled(const Tensor& x, const Dims& shifts) {
 }  // namespace
 
 Tensor repeat(const Tensor& x, const Dims& counts) {
-  if (counts.rank() < x.dim()) {
-    fail(kRepeat, fmt::format("expected a count for each axis of {}, got {}", str(x.shape()), str(counts)));
-  }
+  require(counts.rank() >= x.dim(), kRepeat, "expected a count for each axis of {}, got {}", x.shape(), counts);
   return repeated(kRepeat, x, counts);
 }
 
 Tensor tile(const Tensor& x, const Dims& counts) {
   Dims all = counts;
   while (all.rank() < x.dim()) all.insert(0, 1);
-  return repeated(kTile, x, all);
+  return repeated("tile", x, all);
 }
 
 Tensor repeat_interleave(const Tensor& x, int64_t count, std::optional<int64_t> axis) {
-  if (count < 0) fail(kRepeatInterleave, fmt::format("expected a count of 0 or more, got {}", count));
+  if (count < 0) fail(kRepeatInterleave, "expected a count of 0 or more, got {}", count);
   if (!axis) return repeat_interleave(x.reshape({-1}), count, 0);
   Shape shape = x.shape();
   const int i = normal_axis(kRepeatInterleave, *axis, shape);
   const OuterAxisInner whole(shape, i);
-  if (whole.size > 0 && count > kMaxNumel / whole.size) {
-    fail(kRepeatInterleave,
-         fmt::format("expected at most 2^53 elements along axis {}, got {} copies of {}", i, count, whole.size));
-  }
+  require(whole.size <= 0 || count <= kMaxNumel / whole.size, kRepeatInterleave,
+          "expected at most 2^53 elements along axis {}, got {} copies of {}", i, count, whole.size);
   const int64_t rows = whole.outer * whole.size;
   const Tensor copies = x.reshape({rows, 1, whole.inner}).expand({rows, count, whole.inner});
   shape[i] *= count;
@@ -89,9 +84,8 @@ Tensor repeat_interleave(const Tensor& x, const Tensor& counts, std::optional<in
   const int i = normal_axis(kRepeatInterleave, *axis, x.shape());
   const int64_t size = x.shape()[i];
   if (counts.dim() > 1 || (counts.numel() != size && counts.numel() != 1)) {
-    fail(kRepeatInterleave, fmt::format("expected a count for each element of axis {} of {}, or a single one, got "
-                                        "shape {}",
-                                        i, str(x.shape()), str(counts.shape())));
+    fail(kRepeatInterleave, "expected a count for each element of axis {} of {}, or a single one, got shape {}", i,
+         x.shape(), counts.shape());
   }
   const Tensor times =
       require_indices(kRepeatInterleave, "counts", counts, kMaxNumel, [] { return std::string("a number of copies"); });
@@ -111,9 +105,7 @@ Tensor roll(const Tensor& x, int64_t shift, std::optional<int64_t> axis) {
 }
 
 Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
-  if (shifts.rank() != axes.rank()) {
-    kRoll.fail(fmt::format("expected one shift for each axis, got {} and {}", str(shifts), str(axes)));
-  }
+  require(shifts.rank() == axes.rank(), kRoll, "expected one shift for each axis, got {} and {}", shifts, axes);
   Dims all = Dims::filled(x.dim(), 0);
   for (int k = 0; k < axes.rank(); ++k) {
     const int i = normal_axis(kRoll.name, axes[k], x.shape());
@@ -130,7 +122,7 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> vectors, MeshIndexing index
   Shape grid = Shape::filled(rank, 1);
   for (int i = 0; i < rank; ++i) {
     const Tensor& x = vectors[static_cast<std::size_t>(i)];
-    if (x.dim() > 1) fail(kMeshgrid, fmt::format("expected vectors, got shape {}", str(x.shape())));
+    if (x.dim() > 1) fail(kMeshgrid, "expected vectors, got shape {}", x.shape());
     grid[axis_of(i)] = x.numel();
   }
   std::vector<Tensor> grids;

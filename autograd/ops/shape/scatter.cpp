@@ -1,10 +1,11 @@
 // Writing by index: scatter, scatter_add, index_add, index_copy, index_fill, masked_scatter, index_put.
 // build: -O2
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
+#include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
 #include <tapegrad/autograd/ops/shape/detail/index.h>
 
@@ -20,9 +21,9 @@ constexpr std::string_view kIndexPut = "index_put";
 constexpr std::string_view kMaskedScatter = "masked_scatter";
 
 void require_one_type(std::string_view where, const Tensor& x, std::string_view called, const Tensor& source) {
-  if (source.dtype() == x.dtype()) return;
-  fail(where, fmt::format("expected x and {0} of one type, got {1} and {2} (convert with {0}.to(x.dtype()))", called,
-                          name(x.dtype()), name(source.dtype())));
+  require(source.dtype() == x.dtype(), where,
+          "expected x and {0} of one type, got {1} and {2} (convert with {0}.to(x.dtype()))", called, x.dtype(),
+          source.dtype());
 }
 
 // --- elements along an axis ---
@@ -56,9 +57,8 @@ Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor&
 
 // The elements of the index that a later one of the same line overwrites; empty if there are none.
 Tensor overwritten(const Shape& shape, int axis, const Tensor& ids) {
-  Shape line = Shape::filled(ids.dim(), 1);
-  line[axis] = ids.shape()[axis];
-  const Tensor order = arange(ids.shape()[axis]).reshape(line).expand(ids.shape());
+  const int64_t count = ids.shape()[axis];
+  const Tensor order = arange(count).reshape(with_size(Shape::filled(ids.dim(), 1), axis, count)).expand(ids.shape());
   const Tensor last = scatter(zeros(shape, kInt64), axis, ids, order);
   const Tensor lost = gather(last, axis, ids) != order;
   return any(lost) ? lost : Tensor();
@@ -135,9 +135,7 @@ Tensor rows_increased(const Tensor& x, int axis, const Tensor& ids, const Tensor
 
 // x with zeros, or a value, in the slices at `ids`.
 Tensor rows_filled(const Tensor& x, int axis, const Tensor& ids, Scalar value) {
-  Shape along = Shape::filled(x.dim() - axis, 1);
-  along[0] = x.shape()[axis];
-  const Tensor chosen = zeros(along, kBool);
+  const Tensor chosen = zeros(with_size(Shape::filled(x.dim() - axis, 1), 0, x.shape()[axis]), kBool);
   const int64_t* const id = ids.data<int64_t>();
   for (int64_t k = 0; k < ids.numel(); ++k) chosen.mutable_data<bool>()[id[k]] = true;
   return masked_fill(x, chosen, value);
@@ -151,8 +149,7 @@ Tensor rows_replaced(const Tensor& x, int axis, const Tensor& ids, const Tensor&
     if (!wants_source) return {dx, Tensor()};
     const Tensor dsource = take_rows(dy, axis, ids), lost = overwritten({dy.shape()[axis]}, 0, ids);
     if (!lost.defined()) return {dx, dsource};
-    Shape along = Shape::filled(dy.dim() - axis, 1);
-    along[0] = ids.numel();
+    const Shape along = with_size(Shape::filled(dy.dim() - axis, 1), 0, ids.numel());
     return {dx, masked_fill(dsource, lost.reshape(along), 0)};
   });
 }
@@ -160,11 +157,9 @@ Tensor rows_replaced(const Tensor& x, int axis, const Tensor& ids, const Tensor&
 // The source of index_add and index_copy must have the shape of x, except along the axis.
 void require_slices(const Op& op, const Tensor& x, int axis, const Tensor& ids, const Tensor& source) {
   require_one_type(op.name, x, "source", source);
-  Shape shape = x.shape();
-  shape[axis] = ids.numel();
-  if (source.shape() == shape) return;
-  op.fail(fmt::format("expected a source of shape {} for {} indices along axis {} of {}, got {}", str(shape),
-                      ids.numel(), axis, str(x.shape()), str(source.shape())));
+  const Shape shape = with_size(x.shape(), axis, ids.numel());
+  require(source.shape() == shape, op, "expected a source of shape {} for {} indices along axis {} of {}, got {}",
+          shape, ids.numel(), axis, x.shape(), source.shape());
 }
 
 }  // namespace
@@ -196,10 +191,8 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
   const Shape shape = broadcast(kMaskedScatter, x.shape(), mask.shape());
   const Tensor places = mask.expand(shape).reshape({-1});
   const int64_t count = count_nonzero(places).item<int64_t>();
-  if (source.numel() < count) {
-    fail(kMaskedScatter, fmt::format("expected a source of at least {} elements, as many as the mask has trues, got {}",
-                                     count, source.numel()));
-  }
+  require(source.numel() >= count, kMaskedScatter,
+          "expected a source of at least {} elements, as many as the mask has trues, got {}", count, source.numel());
   const Tensor values = source.reshape({-1}).slice(0, 0, count);
   return index_put(x.expand(shape).reshape({-1}), {places}, values).reshape(shape);
 }
@@ -207,12 +200,9 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
 Tensor index_put(const Tensor& x, std::span<const Tensor> indices, const Tensor& values, bool accumulate) {
   const Places places = places_of(kIndexPut, x, indices);
   require_one_type(kIndexPut, x, "values", values);
-  if (!broadcasts_to(values.shape(), places.result)) {
-    fail(kIndexPut,
-         fmt::format("expected values that broadcast to {}, got {}", str(places.result), str(values.shape())));
-  }
-  Shape rows = places.merged;
-  rows[places.axis] = places.ids.numel();
+  require(broadcasts_to(values.shape(), places.result), kIndexPut, "expected values that broadcast to {}, got {}",
+          places.result, values.shape());
+  const Shape rows = with_size(places.merged, places.axis, places.ids.numel());
   const Tensor from = values.expand(places.result).reshape(rows), merged = places.merge(x);
   const Tensor y = accumulate ? rows_increased(merged, places.axis, places.ids, from)
                               : rows_replaced(merged, places.axis, places.ids, from);

@@ -1,6 +1,6 @@
 // Sliding windows along an axis: unfold, and its gradient.
 // build: -O2
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/lines.h>
 
@@ -77,12 +77,10 @@ Tensor unfold(const Tensor& x, int64_t axis, int64_t size, int64_t step) {
   const bool of_scalar = is_scalar_axis(x, axis);
   const int i = of_scalar ? 0 : normal_axis(kUnfold.name, axis, x.shape());
   const int64_t n = of_scalar ? 1 : x.shape()[i];
-  if (size < 0 || size > n || step < 1) {
-    kUnfold.fail(
-        fmt::format("expected windows of at most the {} elements of axis {} of {}, and a step of 1 or more, "
-                    "got size {} and step {}",
-                    n, i, str(x.shape()), size, step));
-  }
+  require(
+      size >= 0 && size <= n && step >= 1, kUnfold,
+      "expected windows of at most the {} elements of axis {} of {}, and a step of 1 or more, got size {} and step {}",
+      n, i, x.shape(), size, step);
   if (of_scalar) return unfold(x.reshape({1}), 0, size, step).select(0, 0);
   return record(kUnfold, windows_of(x, i, size, step), {x},
                 [from = x.shape(), i, step](const Tensor& dy) -> Grads { return windows_added(dy, from, i, step); });

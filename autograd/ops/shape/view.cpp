@@ -1,6 +1,6 @@
 // Views (reshape, unflatten, transpose, permute, movedim, slice, select, expand, squeeze, unsqueeze), and the copies
 // contiguous, clone and to.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/autograd/kernels/simd/float16.h>
@@ -38,15 +38,12 @@ Shape resolve(const Tensor& x, Shape shape) {
       open = i;
       sizes[i] = 1;
     } else if (shape[i] < 0) {
-      kReshape.fail(fmt::format("expected sizes of 0 or more, and at most one -1 (the rest), got {}", str(shape)));
+      fail(kReshape, "expected sizes of 0 or more, and at most one -1 (the rest), got {}", shape);
     }
   }
   const int64_t known = checked_numel(kReshape.name, sizes);
   const bool fits = open < 0 ? known == x.numel() : known > 0 && x.numel() % known == 0;
-  if (!fits) {
-    kReshape.fail(
-        fmt::format("expected a shape with the {} elements of {}, got {}", x.numel(), str(x.shape()), str(shape)));
-  }
+  require(fits, kReshape, "expected a shape with the {} elements of {}, got {}", x.numel(), x.shape(), shape);
   if (open >= 0) shape[open] = x.numel() / known;
   return shape;
 }
@@ -157,8 +154,7 @@ Tensor Tensor::flatten(int64_t start, int64_t end) const {
   const int from = normal_axis("flatten", start, shape());
   const int to = normal_axis("flatten", end, shape());
   if (from > to)
-    fail("flatten",
-         fmt::format("expected a first axis before the last one, got {} and {} for {}", start, end, str(shape())));
+    fail("flatten", "expected a first axis before the last one, got {} and {} for {}", start, end, shape());
   Shape flat;
   for (int i = 0; i < dim(); ++i) {
     if (i > from && i <= to) {
@@ -184,11 +180,8 @@ Tensor unflatten(const Tensor& x, int64_t axis, const Shape& sizes) {
     }
   }
   fits = fits && (open < 0 ? known == size : known > 0 && size % known == 0);
-  if (!fits) {
-    fail(kUnflatten,
-         fmt::format("expected sizes whose product is axis {} of {}, at most one of them -1 (the rest), got {}", i,
-                     str(x.shape()), str(sizes)));
-  }
+  require(fits, kUnflatten, "expected sizes whose product is axis {} of {}, at most one of them -1 (the rest), got {}",
+          i, x.shape(), sizes);
   Shape shape = x.shape();
   shape.erase(i);
   for (int k = sizes.rank() - 1; k >= 0; --k) shape.insert(i, k == open ? size / known : sizes[k]);
@@ -209,16 +202,14 @@ Tensor Tensor::transpose(int64_t a, int64_t b) const {
 }
 
 Tensor Tensor::permute(const Dims& axes) const {
-  if (axes.rank() != dim()) {
-    kPermute.fail(fmt::format("expected the {} axes of {}, got {}", dim(), str(shape()), str(axes)));
-  }
+  require(axes.rank() == dim(), kPermute, "expected the {} axes of {}, got {}", dim(), shape(), axes);
   Shape turned;
   Strides steps;
   Dims back = axes;
   bool seen[kMaxRank] = {};
   for (int i = 0; i < dim(); ++i) {
     const int from = normal_axis(kPermute.name, axes[i], shape());
-    if (seen[from]) kPermute.fail(fmt::format("expected each axis once, got {} (axis {} twice)", str(axes), from));
+    if (seen[from]) fail(kPermute, "expected each axis once, got {} (axis {} twice)", axes, from);
     seen[from] = true;
     turned.push_back(shape()[from]);
     steps.push_back(strides()[from]);
@@ -231,9 +222,7 @@ Tensor Tensor::permute(const Dims& axes) const {
 }
 
 Tensor movedim(const Tensor& x, const Axes& from, const Axes& to) {
-  if (from.rank() != to.rank()) {
-    fail(kMovedim, fmt::format("expected as many new positions as axes, got {} and {}", str(from), str(to)));
-  }
+  require(from.rank() == to.rank(), kMovedim, "expected as many new positions as axes, got {} and {}", from, to);
   reduced_shape(kMovedim, x.shape(), from, true);  // checks the axes
   reduced_shape(kMovedim, x.shape(), to, true);
   Dims order = Dims::filled(x.dim(), -1);
@@ -280,9 +269,7 @@ Tensor Tensor::slice(int64_t axis, int64_t start, int64_t stop, int64_t step) co
 Tensor Tensor::select(int64_t axis, int64_t index) const {
   const int i = normal_axis(kSelect.name, axis, shape());
   const int64_t size = shape()[i];
-  if (index < -size || index >= size) {
-    kSelect.fail(fmt::format("index {} is out of range for axis {} of {}", index, i, str(shape())));
-  }
+  require(index >= -size && index < size, kSelect, "index {} is out of range for axis {} of {}", index, i, shape());
   const int64_t at = index < 0 ? index + size : index;
   Shape rest = shape();
   Strides steps = strides();
@@ -308,8 +295,8 @@ Tensor Tensor::expand(const Shape& wanted) const {
     if (i >= lead && shape[i] == have) steps[i] = strides()[i - lead];
   }
   if (!fits) {
-    kExpand.fail(fmt::format("{} cannot be expanded to {} (only axes of size 1 and new leading axes can grow)",
-                             str(this->shape()), str(wanted)));
+    fail(kExpand, "{} cannot be expanded to {} (only axes of size 1 and new leading axes can grow)", this->shape(),
+         wanted);
   }
   checked_numel(kExpand.name, shape);
   return record(kExpand, view(shape, steps), {*this}, [](const Tensor& dy, const BackwardPass& pass) -> Grads {
@@ -319,9 +306,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
 
 Tensor Tensor::squeeze(int64_t axis) const {
   const int i = normal_axis(kSqueeze.name, axis, shape());
-  if (shape()[i] != 1) {
-    kSqueeze.fail(fmt::format("expected axis {} to have size 1, got {} in {}", i, shape()[i], str(shape())));
-  }
+  require(shape()[i] == 1, kSqueeze, "expected axis {} to have size 1, got {} in {}", i, shape()[i], shape());
   Shape rest = shape();
   Strides steps = strides();
   rest.erase(i);
@@ -337,8 +322,7 @@ Tensor Tensor::squeeze(const Axes& axes) const {
   Dims gone;
   for (int64_t axis : axes) {
     const int i = normal_axis(kSqueeze.name, axis, shape());
-    if (shape()[i] != 1)
-      kSqueeze.fail(fmt::format("expected axis {} to have size 1, got {} in {}", i, shape()[i], str(shape())));
+    if (shape()[i] != 1) fail(kSqueeze, "expected axis {} to have size 1, got {} in {}", i, shape()[i], shape());
     gone.push_back(i);
   }
   for (int i = dim() - 1; i >= 0; --i) {
@@ -359,9 +343,7 @@ Tensor Tensor::unsqueeze(int64_t axis) const {
   Shape grown = shape();
   Strides steps = strides();
   const int rank = dim() + 1;
-  if (axis < -rank || axis >= rank) {
-    kUnsqueeze.fail(fmt::format("axis {} is out of range for {} with a new axis", axis, str(shape())));
-  }
+  require(axis >= -rank && axis < rank, kUnsqueeze, "axis {} is out of range for {} with a new axis", axis, shape());
   const int i = static_cast<int>(axis < 0 ? axis + rank : axis);
   grown.insert(i, 1);
   steps.insert(i, 1);

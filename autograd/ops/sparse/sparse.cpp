@@ -85,9 +85,9 @@ void sampled_rows(const SparseArgs& args, int64_t begin, int64_t end) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
 #include <tapegrad/autograd/detail/index_text.h>
 #include <tapegrad/autograd/detail/scratch.h>
+#include <tapegrad/autograd/internal/fail.h>
 
 namespace tapegrad {
 
@@ -107,8 +107,8 @@ struct SparsePlaces {
 };
 
 void require_places(const Op& op, std::string_view called, const Tensor& x) {
-  if (is_integer(x.dtype()) && x.dim() == 1) return;
-  op.fail(fmt::format("expected int64 {} with one axis, got {} {}", called, name(x.dtype()), str(x.shape())));
+  require(is_integer(x.dtype()) && x.dim() == 1, op, "expected int64 {} with one axis, got {} {}", called, x.dtype(),
+          x.shape());
 }
 
 SparsePlaces places_of(const Op& op, const Tensor& offsets, const Tensor& columns, int64_t width) {
@@ -118,12 +118,12 @@ SparsePlaces places_of(const Op& op, const Tensor& offsets, const Tensor& column
   const int64_t* const offset = p.offsets.data<int64_t>();
   bool fits = p.rows >= 0 && offset[0] == 0 && offset[p.rows] == p.count();
   for (int64_t i = 0; fits && i < p.rows; ++i) fits = offset[i] <= offset[i + 1];
-  if (!fits) op.fail(fmt::format("expected offsets that ascend from 0 to the {} columns", p.count()));
+  if (!fits) fail(op, "expected offsets that ascend from 0 to the {} columns", p.count());
   for (int64_t e = 0; e < p.count(); ++e) {
     const int64_t column = p.columns.data<int64_t>()[e];
     if (column >= 0 && column < width) continue;
-    op.fail(fmt::format("{} at {} of the columns {} is out of range for a matrix of {} columns", column,
-                        index_text(e, columns.shape()), str(columns.shape()), width));
+    fail(op, "{} at {} of the columns {} is out of range for a matrix of {} columns", column,
+         index_text(e, columns.shape()), columns.shape(), width);
   }
   return p;
 }
@@ -209,28 +209,21 @@ Tensor sampled(const SparsePlaces& p, const Tensor& left, const Tensor& right) {
 Tensor sparse_matmul(const Tensor& offsets, const Tensor& columns, const Tensor& values, const Tensor& dense) {
   require_floating(kSparseMatmul.name, {&values, &dense});
   if (dense.dim() == 1) return sparse_matmul(offsets, columns, values, dense.unsqueeze(1)).squeeze(1);
-  if (dense.dim() != 2) {
-    kSparseMatmul.fail(fmt::format("expected a dense operand with one or two axes, got {}", str(dense.shape())));
-  }
+  require(dense.dim() == 2, kSparseMatmul, "expected a dense operand with one or two axes, got {}", dense.shape());
   const SparsePlaces places = places_of(kSparseMatmul, offsets, columns, dense.shape()[0]);
   if (values.dim() != 1 || values.numel() != places.count()) {
-    kSparseMatmul.fail(
-        fmt::format("expected values of shape [{}], one for each column, got {}", places.count(), str(values.shape())));
+    fail(kSparseMatmul, "expected values of shape [{}], one for each column, got {}", places.count(), values.shape());
   }
   return product(places, values, dense);
 }
 
 Tensor sampled_matmul(const Tensor& offsets, const Tensor& columns, const Tensor& left, const Tensor& right) {
   require_floating(kSampledMatmul.name, {&left, &right});
-  if (left.dim() != 2 || right.dim() != 2 || left.shape()[1] != right.shape()[1]) {
-    kSampledMatmul.fail(fmt::format("expected matrices with equally many columns, got {} and {}", str(left.shape()),
-                                    str(right.shape())));
-  }
+  require(left.dim() == 2 && right.dim() == 2 && left.shape()[1] == right.shape()[1], kSampledMatmul,
+          "expected matrices with equally many columns, got {} and {}", left.shape(), right.shape());
   const SparsePlaces places = places_of(kSampledMatmul, offsets, columns, right.shape()[0]);
-  if (places.rows != left.shape()[0]) {
-    kSampledMatmul.fail(fmt::format("expected {} offsets for left {}, got {}", left.shape()[0] + 1, str(left.shape()),
-                                    places.rows + 1));
-  }
+  require(places.rows == left.shape()[0], kSampledMatmul, "expected {} offsets for left {}, got {}",
+          left.shape()[0] + 1, left.shape(), places.rows + 1);
   return sampled(places, left, right);
 }
 

@@ -4,8 +4,8 @@
 // build: -Os
 #include <tapegrad/autograd/special.h>
 
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/formula.h>
@@ -127,9 +127,8 @@ Tensor i1e(const Tensor& x) { return apply_special(kI1e, kI1eOf, x); }
 
 Tensor polygamma(int64_t n, const Tensor& x) {
   require_floating(kPolygamma.name, {&x});
-  if (n < 0 || n > special::kLargestOrder) {
-    kPolygamma.fail(fmt::format("expected 0 <= n <= {}, got {}", special::kLargestOrder, n));
-  }
+  require(n >= 0 && n <= special::kLargestOrder, kPolygamma, "expected 0 <= n <= {}, got {}", special::kLargestOrder,
+          n);
   if (n == 0) return digamma(x);
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
   const auto loop = []<class T>(T) -> MapKernel {

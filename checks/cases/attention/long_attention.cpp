@@ -29,18 +29,16 @@ void add_long_calls(CaseTable& t) {
     return {causal_product(x[0], x[1], x[2], args.value("reverse", false),
                            {.earlier = level("earlier"), .later = level("later")})};
   });
-  t.call("lsh_attention", [](const Inputs& x, const json& args) -> Outputs {
-    return {lsh_attention(x[0], x[1], x[2], x[3], lsh_options(x, args))};
+  t.call("lsh_attention",
+         [](auto& x, auto& args) { return lsh_attention(x[0], x[1], x[2], x[3], lsh_options(x, args)); });
+  t.call("reformer_attention",
+         [](auto& x, auto& args) { return nn::reformer_attention(x[0], x[1], x[2], lsh_options(x, args)); });
+  t.call("performer_attention", [](auto& x, auto& args) {
+    return nn::performer_attention(x[0], x[1], x[2], x[3],
+                                   {.mask = named(x, args, "mask"), .causal = args.value("causal", false)});
   });
-  t.call("reformer_attention", [](const Inputs& x, const json& args) -> Outputs {
-    return {nn::reformer_attention(x[0], x[1], x[2], lsh_options(x, args))};
-  });
-  t.call("performer_attention", [](const Inputs& x, const json& args) -> Outputs {
-    return {nn::performer_attention(x[0], x[1], x[2], x[3],
-                                    {.mask = named(x, args, "mask"), .causal = args.value("causal", false)})};
-  });
-  t.call("linformer_attention", [](const Inputs& x, const json& args) -> Outputs {
-    return {nn::linformer_attention(x[0], x[1], x[2], x[3], x[4], {.mask = named(x, args, "mask")})};
+  t.call("linformer_attention", [](auto& x, auto& args) {
+    return nn::linformer_attention(x[0], x[1], x[2], x[3], x[4], {.mask = named(x, args, "mask")});
   });
 }
 
@@ -124,12 +122,12 @@ MaskMod mask_mod_named(const std::string& wanted) {
 }
 
 void add_flex(CaseTable& t) {
-  t.call("flex_attention", [](const Inputs& x, const json& args) -> Outputs {
-    return {flex_attention(x[0], x[1], x[2],
-                           {.score_mod = score_mod_named(args.value("score", "")),
-                            .mask_mod = mask_mod_named(args.value("mask", "")),
-                            .scale = number(args, "scale"),
-                            .enable_gqa = args.contains("grouped")})};
+  t.call("flex_attention", [](auto& x, auto& args) {
+    return flex_attention(x[0], x[1], x[2],
+                          {.score_mod = score_mod_named(args.value("score", "")),
+                           .mask_mod = mask_mod_named(args.value("mask", "")),
+                           .scale = number(args, "scale"),
+                           .enable_gqa = args.contains("grouped")});
   });
   const auto add = [&](const std::string& label, std::vector<Tensor> inputs, const json& args) {
     t.add("flex_attention", label, std::move(inputs), args);

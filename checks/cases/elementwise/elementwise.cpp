@@ -69,9 +69,7 @@ void add_activations(CaseTable& t) {
   t.unary("selu", selu, {.pytorch = "F.selu", .low = -1, .kinks = {0}});
   t.unary("gelu", [](const Tensor& x) { return gelu(x); }, {"F.gelu", -3, 3});
   t.samples("gelu", -3, 3, [](const Tensor& x) { return gelu(x, Gelu::tanh); });
-  t.call("gelu", [](const Inputs& x, const json& args) -> Outputs {
-    return {gelu(x[0], args.contains("form") ? Gelu::tanh : Gelu::erf)};
-  });
+  t.call("gelu", [](auto& x, auto& args) { return gelu(x[0], args.contains("form") ? Gelu::tanh : Gelu::erf); });
   t.rule("gelu({t0}, Gelu::tanh)", "F.gelu({t0}, approximate='tanh')", any_value,
          [](const Arguments& a) { return gelu(a.t[0], Gelu::tanh); });
   // In PyTorch the random programs avoid its float32 1/6.
@@ -186,7 +184,7 @@ Tensor fused(const std::string& formula, const Inputs& x) {
 }
 
 void add_formulas(CaseTable& t) {
-  t.call("fuse", [](const Inputs& x, const json& args) -> Outputs { return {fused(args["formula"], x)}; });
+  t.call("fuse", [](auto& x, auto& args) { return fused(args["formula"], x); });
   t.samples("fuse", [](const Tensor& x) { return fuse(kGeluFormula, x); });
   for (const char* formula : {"swish", "functions", "powers"}) {
     t.samples("fuse", BinaryFunction([formula](const Tensor& x, const Tensor& y) { return fused(formula, {x, y}); }));

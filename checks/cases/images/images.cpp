@@ -28,22 +28,18 @@ GridSampleOptions grid_options(const json& args) {
 }
 
 void add_image_calls(CaseTable& t) {
-  t.call("unfold2d", [](const Inputs& x, const json& args) -> Outputs {
-    return {unfold2d(x[0], per_axis(args, "kernel_size"), fold_options(args))};
-  });
-  t.call("fold2d", [](const Inputs& x, const json& args) -> Outputs {
-    return {fold2d(x[0], per_axis(args, "output_size"), per_axis(args, "kernel_size"), fold_options(args))};
+  t.call("unfold2d",
+         [](auto& x, auto& args) { return unfold2d(x[0], per_axis(args, "kernel_size"), fold_options(args)); });
+  t.call("fold2d", [](auto& x, auto& args) {
+    return fold2d(x[0], per_axis(args, "output_size"), per_axis(args, "kernel_size"), fold_options(args));
   });
   t.call("pixel_shuffle", pixel_shuffle, "factor", "permute");
   t.call("pixel_unshuffle", pixel_unshuffle, "factor", "permute");
   t.call("channel_shuffle", channel_shuffle, "groups", "transpose");
-  t.call("grid_sample",
-         [](const Inputs& x, const json& args) -> Outputs { return {grid_sample(x[0], x[1], grid_options(args))}; });
+  t.call("grid_sample", [](auto& x, auto& args) { return grid_sample(x[0], x[1], grid_options(args)); });
   t.call(
       "affine_grid",
-      [](const Inputs& x, const json& args) -> Outputs {
-        return {affine_grid(x[0], dims(args, "size"), args.value("align_corners", false))};
-      },
+      [](auto& x, auto& args) { return affine_grid(x[0], dims(args, "size"), args.value("align_corners", false)); },
       "mul");
 }
 

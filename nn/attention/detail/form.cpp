@@ -1,5 +1,5 @@
 // What forms of attention share.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/mask_check.h>
 #include <tapegrad/nn/attention/detail/form.h>
 
@@ -23,10 +23,8 @@ Tensor without_hidden_nan(Tensor& keys, Tensor& values, const Tensor& hidden) {
 Tensor mask_of_keys(std::string_view where, const Tensor& mask) {
   if (!mask.defined()) return mask;
   const bool of_keys = mask.dtype() == kBool && mask.dim() >= 1 && (mask.dim() == 1 || mask.size(-2) == 1);
-  if (!of_keys) {
-    fail(where, fmt::format("expected a bool mask of keys, [..., 1, S] as padding_mask gives, got {} {}",
-                            name(mask.dtype()), str(mask.shape())));
-  }
+  require(of_keys, where, "expected a bool mask of keys, [..., 1, S] as padding_mask gives, got {} {}", mask.dtype(),
+          mask.shape());
   return mask.dim() == 1 ? mask.unsqueeze(0) : mask;
 }
 

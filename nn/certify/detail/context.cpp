@@ -1,6 +1,6 @@
 // What the sections of a certificate share.
 // build: -Os
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/ops.h>
@@ -49,8 +49,7 @@ Point Context::point_of(const std::string& name, const NamedTensors& state) cons
     if (!wide.variables()[i].parameter) continue;
     const auto found = std::ranges::find(state, name_of(i), &NamedTensor::name);
     if (found == state.end() || found->tensor.shape() != x[i].shape())
-      fail("certify",
-           fmt::format("expected the state \"{}\" to have \"{}\" of shape {}", name, name_of(i), str(x[i].shape())));
+      fail("certify", "expected the state \"{}\" to have \"{}\" of shape {}", name, name_of(i), x[i].shape());
     x[i] = found->tensor.detach().to(kFloat64);
   }
   return x;

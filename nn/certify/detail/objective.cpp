@@ -1,6 +1,6 @@
 // The loss of a model as a function, of values that replace those of its parameters.
 // build: -Os
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/certify/detail/objective.h>
@@ -79,8 +79,7 @@ Objective::Objective(const CertifiedModel& model, const std::vector<Tensor>& bat
     variables_.push_back({fmt::format("batch {}", i), nullptr, i});
     start_.push_back(batch_[i]);
   }
-  if (variables_.empty())
-    fail(kCertify, "the model has no parameter that is trained, and the batch no floating tensor");
+  if (variables_.empty()) fail(kCertify, "the model has no parameter that is trained, and the batch no floating tensor");
   ModesOf visitor;
   model.model.walk(visitor);
   modes_ = std::move(visitor.modes);
@@ -109,7 +108,7 @@ Tensor Objective::loss_at(const Point& x, std::vector<Tensor> batch) {
     if (variables_[i].parameter) variables_[i].parameter->substitute(x[i]);
   manual_seed(seed_);
   const Tensor loss = model_.loss(batch);
-  if (loss.numel() != 1) fail(kCertify, fmt::format("expected a loss of one element, got shape {}", str(loss.shape())));
+  if (loss.numel() != 1) fail(kCertify, "expected a loss of one element, got shape {}", loss.shape());
   return loss;
 }
 

@@ -1,7 +1,6 @@
 // Beam search: for every row of a prompt, searches of all widths up to the requested one run together.
 // build: -O3
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/decoding/detail/beams.h>
 #include <tapegrad/nn/decoding/detail/decoding.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // What the ways of decoding share.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/decoding/detail/decoding.h>
@@ -40,9 +40,8 @@ double penalty(const GenerateOptions& options, std::size_t length) {
 }
 
 void check_logits(const Tensor& logits, int64_t rows) {
-  if (logits.dim() == 2 && logits.size(0) == rows && logits.size(1) > 0 && is_floating(logits.dtype())) return;
-  fail(kDecoding, fmt::format("expected floating logits [{}, V] from the model, got {} {}", rows, name(logits.dtype()),
-                              str(logits.shape())));
+  require(logits.dim() == 2 && logits.size(0) == rows && logits.size(1) > 0 && is_floating(logits.dtype()), kDecoding,
+          "expected floating logits [{}, V] from the model, got {} {}", rows, logits.dtype(), logits.shape());
 }
 
 Generated generated(const std::vector<std::vector<int64_t>>& rows, std::vector<double> scores, int64_t padding) {

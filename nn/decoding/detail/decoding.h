@@ -1,7 +1,8 @@
-// What the ways of decoding share.
+// What the ways of decoding share, and beam search.
 #pragma once
 
 #include <tapegrad/nn/generate_options.h>
+#include <tapegrad/nn/next_token.h>
 
 namespace tapegrad::nn::detail {
 
@@ -15,5 +16,7 @@ double penalty(const GenerateOptions& options, std::size_t length);
 // Error unless logits are floating [rows, V].
 void check_logits(const Tensor& logits, int64_t rows);
 Generated generated(const std::vector<std::vector<int64_t>>& rows, std::vector<double> scores, int64_t padding);
+
+Generated beam_search(NextTokenLogits& model, const Tensor& prompt, const GenerateOptions& options);
 
 }  // namespace tapegrad::nn::detail

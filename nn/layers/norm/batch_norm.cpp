@@ -1,6 +1,6 @@
 // Normalisation per channel as modules.
-#include <fmt/format.h>
 #include <tapegrad/autograd/internal/draw_log.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/forward_updates.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/batch_norm.h>
@@ -86,7 +86,7 @@ GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool 
       num_channels(num_channels),
       eps(eps) {
   if (num_groups < 1 || num_channels % num_groups != 0) {  // as the operation says it, but at once
-    fail("group_norm", fmt::format("expected groups that divide the {} channels, got {}", num_channels, num_groups));
+    fail("group_norm", "expected groups that divide the {} channels, got {}", num_channels, num_groups);
   }
 }
 

@@ -1,6 +1,6 @@
 // Normalisations over the last axes.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
@@ -26,9 +26,8 @@ Parameter constant_parameter(std::string_view where, const Shape& shape, bool wa
 Tensor over_last_axes(std::string_view where, const Tensor& x, const Shape& shape, bool has_parameters, auto norm) {
   if (has_parameters) return norm(x);
   const int lead = x.dim() - shape.rank();
-  if (lead < 0 || Shape(x.shape().begin() + lead, shape.rank()) != shape) {
-    fail(where, fmt::format("expected x with the last axes {}, got shape {}", str(shape), str(x.shape())));
-  }
+  require(lead >= 0 && Shape(x.shape().begin() + lead, shape.rank()) == shape, where,
+          "expected x with the last axes {}, got shape {}", shape, x.shape());
   return shape.rank() == 1 ? norm(x) : norm(x.flatten(lead)).reshape(x.shape());
 }
 

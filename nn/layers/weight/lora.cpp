@@ -1,7 +1,7 @@
 // LoRA: finds the layers that targets name, gives them updates, and merges these.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/init.h>
@@ -53,14 +53,11 @@ std::vector<std::string> lora(const AnyModel& model, const LoraOptions& o, const
     if (by_path || by_name) chosen.push_back({l, by_name && theirs.parts > 1 ? theirs.name : ""});
   }
   for (std::size_t i = 0; i < used.size(); ++i) {
-    if (!used[i])
-      fail(kLora,
-           fmt::format("no linear layer matches the target \"{}\"; there are {}", o.targets[i], some_of(layers)));
+    if (!used[i]) fail(kLora, "no linear layer matches the target \"{}\"; there are {}", o.targets[i], some_of(layers));
   }
   for (const Chosen& c : chosen) {
     const Weight& w = c.layer.weight;
-    if (w.is_quantized())
-      fail(kLora, fmt::format("expected floating weights, got {} for \"{}\"", w.type(), c.layer.path));
+    if (w.is_quantized()) fail(kLora, "expected floating weights, got {} for \"{}\"", w.type(), c.layer.path);
   }
   {
     const init::Skip skip;
@@ -88,8 +85,7 @@ int64_t merge_lora(const AnyModel& model) {
     const Weight& w = l.weight;
     if (!w.low_rank) continue;
     if (w.is_quantized() || !is_floating(w->dtype())) {
-      fail(kLora,
-           fmt::format("expected float32 or float64 weights to merge into, got {} for \"{}\"", w.type(), l.path));
+      fail(kLora, "expected float32 or float64 weights to merge into, got {} for \"{}\"", w.type(), l.path);
     }
     updated.push_back(l);
   }

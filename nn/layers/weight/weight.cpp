@@ -1,5 +1,5 @@
 // Weights: products, formats, and updates of low rank.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/init.h>
@@ -48,7 +48,7 @@ Tensor Weight::matrix() const {
 }
 
 void Weight::store(const WeightFormat& format) {
-  if (is_quantized()) fail("weight", fmt::format("expected a floating weight, got {}", type()));
+  if (is_quantized()) fail("weight", "expected a floating weight, got {}", type());
   if (!defined()) return;
   if (format.dtype) return convert(*format.dtype);
   const Tensor& w = tensor();

@@ -1,4 +1,5 @@
 // Reads adapter_config.json of PEFT.
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/nn/models/detail/adapter_config.h>
 
@@ -100,7 +101,7 @@ bool AdapterConfig::targets(std::string_view layer) const {
 
 int64_t AdapterConfig::rank(std::string_view layer) const { return number_of(layer, ranks_, rank_); }
 
-void AdapterConfig::refuse(const std::string& why) const { fail(kAdapter, fmt::format("{}: {}", path_, why)); }
+void AdapterConfig::refuse(const std::string& why) const { fail(kAdapter, "{}: {}", path_, why); }
 
 void AdapterConfig::require_plain_lora(const ConfigReader& config) const {
   const std::string type = config.text("peft_type", "");

@@ -1,6 +1,6 @@
 // The search for members that a model's visit forgets.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/nn/module.h>
 
 #include <algorithm>
@@ -117,9 +117,9 @@ void require_whole_visit(const AnyModel& model) {
   const std::vector<std::string> forgotten = search.all_forgotten();
   if (forgotten.empty()) return;
   fail("visit",
-       fmt::format("{} {} not named by its visit: field(\"name\", member) names a member, and field.ignore(member) "
-                   "leaves one out on purpose",
-                   fmt::join(forgotten, "; "), forgotten.size() == 1 ? "is" : "are"));
+       "{} {} not named by its visit: field(\"name\", member) names a member, and field.ignore(member) leaves one out "
+       "on purpose",
+       fmt::join(forgotten, "; "), forgotten.size() == 1 ? "is" : "are");
 }
 
 }  // namespace tapegrad::nn::detail

@@ -1,6 +1,6 @@
 // The comparison of a model with the run that twin.py wrote.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -201,7 +201,7 @@ TwinReport twin(const AnyModel& model, const std::string& path, const TwinSettin
                 const std::function<void(DType, const UseTwin&)>& with_copy) {
   TwinFile twin{load_safetensors(path), settings, {}};
   if (twin.number("twin") != 1)
-    fail("twin", fmt::format("expected a file that twin.write of twin.py has written, got \"{}\"", path));
+    fail("twin", "expected a file that twin.write of twin.py has written, got \"{}\"", path);
   const KeepGenerator keep;
   const NamedTensors weights = twin.under("weight.");
   try {
@@ -231,8 +231,7 @@ TwinReport twin(const AnyModel& model, const std::string& path, const TwinSettin
 }
 
 void fail_without_outputs(std::size_t inputs) {
-  fail("twin", fmt::format("expected a function `.outputs`, got none (the model does not return tensors for {} inputs)",
-                           inputs));
+  fail("twin", "expected a function `.outputs`, got none (the model does not return tensors for {} inputs)", inputs);
 }
 
 }  // namespace tapegrad::nn::detail

@@ -1,5 +1,5 @@
 // Complex waves of learned amplitude, frequency and phase.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/complex_positions.h>
@@ -11,7 +11,7 @@ namespace tapegrad::nn {
 
 ComplexPositions::ComplexPositions(int64_t dim) {
   detail::checked_dim(dim);
-  if (dim % 2 != 0) fail(detail::kPositions, fmt::format("expected an even width for complex numbers, got {}", dim));
+  if (dim % 2 != 0) fail(detail::kPositions, "expected an even width for complex numbers, got {}", dim);
   const int64_t pairs = dim / 2;
   std::vector<double> frequencies;
   for (int64_t k = 0; k < pairs; ++k) {

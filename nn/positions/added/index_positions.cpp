@@ -1,5 +1,5 @@
 // Positions added as numbers.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/index_positions.h>
 #include <tapegrad/nn/positions/detail/kind.h>
@@ -22,7 +22,7 @@ struct AddedIndex final : AddedEncoding {
 }  // namespace
 
 Tensor add_index(const Tensor& x, int64_t start) {
-  if (x.dim() < 2) fail(detail::kPositions, fmt::format("expected x [..., T, C], got {}", str(x.shape())));
+  if (x.dim() < 2) fail(detail::kPositions, "expected x [..., T, C], got {}", x.shape());
   return x + column(x.size(-2), start, x.dtype());
 }
 

@@ -1,5 +1,5 @@
 // Positions by two convolutions of the embeddings.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/multiscale_conv_positions.h>
 #include <tapegrad/nn/positions/detail/kind.h>
@@ -10,9 +10,7 @@ namespace tapegrad::nn {
 
 MultiscaleConvPositions::MultiscaleConvPositions(int64_t dim, bool causal)
     : narrow(dim, dim - dim / 2, 3, {}, false), wide(dim, std::max<int64_t>(dim / 2, 1), 5, {}, false), causal(causal) {
-  if (dim < 2) {
-    fail(detail::kPositions, fmt::format("expected vectors of at least 2 elements for two convolutions, got {}", dim));
-  }
+  require(dim >= 2, detail::kPositions, "expected vectors of at least 2 elements for two convolutions, got {}", dim);
 }
 
 Tensor MultiscaleConvPositions::operator()(const Tensor& x, const Tensor& mask, KVCache* cache) const {

@@ -1,5 +1,5 @@
 // Positions by a learned differential equation.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/init.h>
 #include <tapegrad/nn/ode_positions.h>
@@ -81,9 +81,8 @@ Tensor OdePositions::operator()(int64_t length, int64_t start, KVCache* cache) c
   if (!cache) return narrow(solved(std::max<int64_t>(2, start + length)), 0, start, length);
   Tensor& table = cache->table();
   if (table.defined() && table.size(1) != dim) {
-    fail(detail::kPositions,
-         fmt::format("expected a cache with positions of width {}, got {} (is the cache of another model?)", dim,
-                     table.size(1)));
+    fail(detail::kPositions, "expected a cache with positions of width {}, got {} (is the cache of another model?)",
+         dim, table.size(1));
   }
   if (!table.defined() || table.size(0) < start + length) table = solved(std::max<int64_t>(64, 2 * (start + length)));
   return narrow(table, 0, start, length);

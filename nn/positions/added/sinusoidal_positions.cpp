@@ -1,5 +1,5 @@
 // Sines and cosines of many wavelengths.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/positions/detail/kind.h>
@@ -12,7 +12,7 @@ SinusoidalPositions::SinusoidalPositions(int64_t max_positions, int64_t dim)
 
 Tensor SinusoidalPositions::operator()(const Tensor& x) const {
   if (x.dim() < 2 || x.size(-1) != pe->size(1)) {
-    fail(detail::kPositions, fmt::format("expected x [..., T, {}], got {}", pe->size(1), str(x.shape())));
+    fail(detail::kPositions, "expected x [..., T, {}], got {}", pe->size(1), x.shape());
   }
   detail::require_within(x.size(-2), pe->size(0));
   return x + narrow(pe, 0, 0, x.size(-2));

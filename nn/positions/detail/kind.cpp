@@ -1,6 +1,6 @@
 // Checks and steps that positional encodings share.
-#include <fmt/format.h>
 #include <tapegrad/autograd/convolution.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/positions/detail/kind.h>
@@ -24,9 +24,8 @@ Shape table_shape(int64_t max_positions, int64_t dim) {
 }
 
 void require_within(int64_t length, int64_t max_positions) {
-  if (length <= max_positions) return;
-  fail(kPositions,
-       fmt::format("a sequence of length {} is longer than max_position_embeddings {}", length, max_positions));
+  require(length <= max_positions, kPositions, "a sequence of length {} is longer than max_position_embeddings {}",
+          length, max_positions);
 }
 
 Tensor without_padding(const Tensor& x, const Tensor& mask) {

@@ -1,5 +1,5 @@
 // RoPE: queries and keys are rotated by angles that grow with the position.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/positions/detail/kind.h>
@@ -24,16 +24,14 @@ Tensor angle_table(int64_t length, std::span<const double> speeds, int64_t start
 
 double ntk_base(double base, double scale, int64_t head_dim) {
   if (scale == 1) return base;
-  if (head_dim <= 2)
-    fail(detail::kPositions, fmt::format("ntk_scale expects heads of more than 2 elements, got {}", head_dim));
+  if (head_dim <= 2) fail(detail::kPositions, "ntk_scale expects heads of more than 2 elements, got {}", head_dim);
   const auto d = static_cast<double>(head_dim);
   return base * fixed::pow(scale, d / (d - 2));
 }
 
 std::vector<double> rope_speeds(int64_t head_dim, double base) {
-  if (head_dim < 2 || head_dim % 2 != 0) {
-    fail(detail::kPositions, fmt::format("expected heads of an even size for rope, got {}", head_dim));
-  }
+  require(head_dim >= 2 && head_dim % 2 == 0, detail::kPositions, "expected heads of an even size for rope, got {}",
+          head_dim);
   std::vector<double> speeds;
   for (int64_t i = 0; i < head_dim; i += 2) {
     speeds.push_back(fixed::pow(base, -static_cast<double>(i) / static_cast<double>(head_dim)));
@@ -72,7 +70,7 @@ Tensor rotate_pairs(const Tensor& x, const Tensor& cosines, const Tensor& sines,
 }
 
 Tensor rope(const Tensor& x, int64_t start, double base) {
-  if (x.dim() < 2) fail(detail::kPositions, fmt::format("expected x [..., T, D], got {}", str(x.shape())));
+  if (x.dim() < 2) fail(detail::kPositions, "expected x [..., T, D], got {}", x.shape());
   const Angles angles = rope_angles(x.size(-2), x.size(-1), start, base, x.dtype());
   return rotate_pairs(x, angles.cosines, angles.sines);
 }

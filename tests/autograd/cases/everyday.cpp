@@ -8,8 +8,7 @@ namespace {
 // The first and second derivatives of f along x, one element at a time.
 std::vector<std::vector<double>> both_derivatives(const std::function<Tensor(const Tensor&)>& f, const Tensor& at) {
   Tape tape;
-  const Tensor x = at.as_leaf();
-  const Tensor dx = tape.backward(sum(f(x)), {.create_graph = true})[x];
+  const Tensor x = at.as_leaf(), dx = tape.backward(sum(f(x)), {.create_graph = true})[x];
   const Tensor second = tape.backward(sum(dx))[x];
   return {dx.detach().to_vector<double>(), second.to_vector<double>()};
 }
@@ -65,8 +64,7 @@ Tensor distances_by_operations(const Tensor& a, const Tensor& b, double p) {
 }
 
 // The value of f(a, b), and the gradients; with create_graph, these are operations, too.
-template <class F>
-std::vector<Tensor> with_gradients(F f, const Tensor& a, const Tensor& b, bool create_graph = false) {
+std::vector<Tensor> with_gradients(auto f, const Tensor& a, const Tensor& b, bool create_graph = false) {
   const auto weights = [](const Tensor& y) { return sin(arange(y.numel()).to(y.dtype())).reshape(y.shape()); };
   return value_and_gradients([&](auto& x) { return f(x[0], x[1]); }, {a, b}, weights, create_graph);
 }
@@ -84,23 +82,12 @@ void expect_distances_of_operations(const Tensor& a, const Tensor& b) {
 // On both sides of the longest row of the kernels, 2111 elements, of their panels, 16 rows, of blocks of 128 rows, and
 // of the 2^21 differences whose gradients of b are added together.
 TEST(Everyday, DistancesHaveTheBitsOfOperations) {
-  struct Sizes {
-    Shape a, b;
-  };
-  for (const auto& [of_a, of_b] : std::vector<Sizes>{{{2, 1}, {3, 1}},
-                                                     {{1, 2}, {1, 2}},
-                                                     {{17, 3}, {15, 3}},
-                                                     {{16, 16}, {33, 16}},
-                                                     {{3, 13}, {19, 13}},
-                                                     {{4, 193}, {33, 193}},
-                                                     {{127, 37}, {129, 37}},
-                                                     {{257, 5}, {128, 5}},
-                                                     {{700, 33}, {130, 33}},
-                                                     {{5, 63}, {4, 63}},
-                                                     {{5, 65}, {4, 65}},
-                                                     {{3, 2111}, {18, 2111}},
-                                                     {{3, 2112}, {18, 2112}},
-                                                     {{2, 1, 9, 7}, {3, 20, 7}}}) {
+  const std::pair<Shape, Shape> sizes[] = {{{2, 1}, {3, 1}},        {{1, 2}, {1, 2}},          {{17, 3}, {15, 3}},
+                                           {{16, 16}, {33, 16}},    {{3, 13}, {19, 13}},       {{4, 193}, {33, 193}},
+                                           {{127, 37}, {129, 37}},  {{257, 5}, {128, 5}},      {{700, 33}, {130, 33}},
+                                           {{5, 63}, {4, 63}},      {{5, 65}, {4, 65}},        {{3, 2111}, {18, 2111}},
+                                           {{3, 2112}, {18, 2112}}, {{2, 1, 9, 7}, {3, 20, 7}}};
+  for (const auto& [of_a, of_b] : sizes) {
     const Tensor a = sin(arange(of_a.numel()).to(kFloat32) * 0.7).reshape(of_a);
     Tensor b = cos(arange(of_b.numel()).to(kFloat32) * 1.3).reshape(of_b);
     if (of_a.rank() == 2) b = cat({a.slice(0, 0, 1), b.slice(0, 1)});  // a distance of 0
@@ -110,13 +97,12 @@ TEST(Everyday, DistancesHaveTheBitsOfOperations) {
 
 // Kernels are compiled for each number of whole tiles of 16 elements up to eight, and for more.
 TEST(Everyday, DistancesOfAnyNumberOfTilesHaveTheBitsOfOperations) {
-  for (int64_t tiles = 1; tiles <= 13; ++tiles) {
+  for (int64_t tiles = 1; tiles <= 13; ++tiles)
     for (const int64_t width : {16 * tiles - 1, 16 * tiles, 16 * tiles + 1}) {
       const Tensor a = sin(arange(5 * width).to(kFloat32) * 0.7).reshape({5, width});
       const Tensor b = cos(arange(18 * width).to(kFloat32) * 1.3).reshape({18, width});
       expect_distances_of_operations(a, b);
     }
-  }
 }
 
 TEST(Everyday, DistancesOfExtremeNumbers) {
@@ -137,7 +123,7 @@ Tensor cross_by_operations(const Tensor& given_a, const Tensor& given_b) {
 
 // One pass over memory for the value, and for each gradient.
 TEST(Everyday, CrossHasTheBitsOfOperations) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const auto& [of_a, of_b] : std::vector<std::pair<Shape, Shape>>{
              {{3}, {3}}, {{2, 1, 3}, {5, 3}}, {{5000, 3}, {5000, 3}}, {{0, 3}, {1, 3}}, {{4100, 3}, {3}}}) {
       const Tensor a = sin(arange(of_a.numel()).to(dtype) * 0.7).reshape(of_a);
@@ -149,19 +135,14 @@ TEST(Everyday, CrossHasTheBitsOfOperations) {
       Tape tape;
       EXPECT_TRUE(equal(cross(a.as_leaf(), b).detach(), of[0]));
     }
-  }
 }
 
 // Without gradients one pass, with gradients a product that is broadcast.
 TEST(Everyday, KronHasTheBitsOfOperations) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
-    for (const auto& [of_a, of_b] : std::vector<std::pair<Shape, Shape>>{{{}, {}},
-                                                                         {{5}, {}},
-                                                                         {{512}, {33}},
-                                                                         {{3, 1, 2}, {17}},
-                                                                         {{7}, {2, 3, 4, 5}},
-                                                                         {{31, 6}, {4, 65}},
-                                                                         {{2, 0}, {3, 3}}}) {
+  const std::pair<Shape, Shape> sizes[] = {
+      {{}, {}}, {{5}, {}}, {{512}, {33}}, {{3, 1, 2}, {17}}, {{7}, {2, 3, 4, 5}}, {{31, 6}, {4, 65}}, {{2, 0}, {3, 3}}};
+  for (const DType dtype : {kFloat32, kFloat64})
+    for (const auto& [of_a, of_b] : sizes) {
       const Tensor a = sin(arange(of_a.numel()).to(dtype) * 0.7).reshape(of_a);
       const Tensor b = cos(arange(of_b.numel()).to(dtype) * 1.3).reshape(of_b);
       Tape tape;
@@ -169,19 +150,18 @@ TEST(Everyday, KronHasTheBitsOfOperations) {
       if (a.dim() != 2) continue;
       EXPECT_TRUE(equal(kron(a.t(), b), kron(a.as_leaf().t(), b).detach())) << str(of_a) << str(of_b);
     }
-  }
 }
 
 // Without gradients, and with at most 256 terms, the product is added in place.
 TEST(Everyday, AddedProductsHaveTheBitsOfOperations) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{
              {1, 1, 1}, {32, 64, 32}, {17, 255, 65}, {300, 256, 513}, {1, 256, 200}, {33, 257, 40}, {4, 0, 5}}) {
       const auto filled = [&](const Shape& shape, double step) {
         return sin(arange(shape.numel()).to(dtype) * step).reshape(shape);
       };
       const Tensor a = filled({3, m, k}, 0.7), b = filled({3, n, k}, 1.3).transpose(1, 2);
-      for (const Tensor& x : {filled({3, m, n}, 0.3), filled({n}, 0.9), filled({3, n, m}, 0.4).transpose(1, 2)}) {
+      for (const Tensor& x : {filled({3, m, n}, 0.3), filled({n}, 0.9), filled({3, n, m}, 0.4).transpose(1, 2)})
         for (const auto& [beta, alpha] :
              std::vector<std::pair<double, double>>{{1, 1}, {1, 0.3}, {0.7, -1.1}, {0, 2}}) {
           const AddProductOptions options{.beta = beta, .alpha = alpha};
@@ -190,18 +170,15 @@ TEST(Everyday, AddedProductsHaveTheBitsOfOperations) {
           const Tensor row = x.dim() == 3 ? x[1] : x;
           EXPECT_TRUE(equal(addmm(row, a[1], b[1], options), beta == 0 ? product[1] : row * beta + product[1]));
         }
-      }
     }
-  }
 }
 
 // Without gradients these are one pass over memory, with gradients several operations.
 TEST(Everyday, OnePassHasTheBitsOfOperations) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const Shape& shape : {Shape{}, Shape{7}, Shape{3, 30'000}}) {
       const Tensor of_a = sin(arange(shape.numel()).to(dtype) * 0.7).reshape(shape), a = of_a * 9;
-      const Tensor b = cos(arange(shape.numel()).to(dtype) * 1.3).reshape(shape) * 3;
-      const Tensor c = full({1}, 0.3, dtype);
+      const Tensor b = cos(arange(shape.numel()).to(dtype) * 1.3).reshape(shape) * 3, c = full({1}, 0.3, dtype);
       Tape tape;
       const Tensor leaf = c.as_leaf();
       for (const double value : {1., 0.7, 0.}) {
@@ -212,7 +189,6 @@ TEST(Everyday, OnePassHasTheBitsOfOperations) {
       EXPECT_TRUE(equal(logaddexp(a, b), maximum(a, b) + log1p(exp(-abs(a - b)))));
       EXPECT_TRUE(equal(logaddexp2(a, b), maximum(a, b) + log1p(exp2(-abs(a - b))) / std::numbers::ln2));
     }
-  }
   const Tensor infinite = tensor({INFINITY, -INFINITY, INFINITY}), other = tensor({INFINITY, -INFINITY, -INFINITY});
   EXPECT_TRUE(equal(logaddexp(infinite, other), infinite));
   EXPECT_TRUE(equal(logaddexp2(infinite, other), infinite));
@@ -224,8 +200,7 @@ TEST(Everyday, OnePassHasTheBitsOfOperations) {
 
 TEST(Everyday, BetaZeroLeavesTheTensorOut) {
   Tape tape;
-  const Tensor x = full({2, 2}, NAN).as_leaf(), a = ones({2, 3}).as_leaf();
-  const Tensor y = addmm(x, a, a.t(), {.beta = 0});
+  const Tensor x = full({2, 2}, NAN).as_leaf(), a = ones({2, 3}).as_leaf(), y = addmm(x, a, a.t(), {.beta = 0});
   EXPECT_TRUE(equal(y, full({2, 2}, 3)));
   EXPECT_EQ(tape.backward(sum(y)).find(x), nullptr);
 }

@@ -7,9 +7,6 @@
 namespace tapegrad::tests {
 namespace {
 
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max(), kMin = std::numeric_limits<int64_t>::min();
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
-
 // Small ones, and those that overflow when they are added, multiplied or negated. None is a size that a machine could
 // just hold.
 const std::vector<int64_t> kIntegers = {
@@ -26,7 +23,7 @@ void try_pairs(const std::vector<TypedCall<T>>& calls, const std::vector<T>& val
   for (std::size_t i = 0; i < calls.size(); ++i) {
     int here = 0;
     std::string last;
-    for (const T a : values) {
+    for (const T a : values)
       for (const T b : values) {
         try {
           calls[i](a, b);
@@ -39,7 +36,6 @@ void try_pairs(const std::vector<TypedCall<T>>& calls, const std::vector<T>& val
           ADD_FAILURE() << "call " << i << " with " << a << " and " << b << " throws " << other.what();
         }
       }
-    }
     EXPECT_GT(here, 0) << "call " << i << " always throws, at last " << last;
     returned += here;
   }
@@ -78,11 +74,10 @@ TEST(ExtremeArguments, OfIntegers) {
   };
   static const std::regex kA("\\bA\\b"), kB("\\bB\\b");
   std::ifstream file(std::string(kTestsDir) + "/autograd/cases/extreme_arguments.txt");
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(file, line);)
     calls.emplace_back([line](N a, N b) {
       called(std::regex_replace(std::regex_replace(line, kA, std::to_string(a)), kB, std::to_string(b)));
     });
-  }
   EXPECT_GT(calls.size(), 100U);
   try_pairs(calls, kIntegers);
 }

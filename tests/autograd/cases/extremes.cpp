@@ -31,8 +31,7 @@ Change floats(std::string name, DType dtype, std::vector<double> values) {
 }
 
 Change integers(std::string name, std::vector<int64_t> values) {
-  return {std::move(name), [values](const Tensor& x) { return x.dtype() == kInt64 ? filled(x, values) : Tensor(); },
-          true};
+  return {std::move(name), [values](auto& x) { return x.dtype() == kInt64 ? filled(x, values) : Tensor(); }, true};
 }
 
 // Some elements of x replaced.

@@ -45,21 +45,19 @@ TEST(Gradients, OperationNamesAreUnique) {
 }
 
 TEST(Gradients, EverySamplePasses) {
-  for (const OpSamples& samples : op_samples()) {
+  for (const OpSamples& samples : op_samples())
     for (const OpSample& sample : samples.samples) {
       const GradcheckReport report = check_sample(samples.op, sample);
       EXPECT_TRUE(report.ok) << samples.op << ", sample \"" << sample.label << "\": " << report.text;
     }
-  }
 }
 
 TEST(Gradients, EveryModulePasses) {
-  for (const ModuleSamples& samples : module_samples()) {
+  for (const ModuleSamples& samples : module_samples())
     for (const ModuleSample& sample : samples.samples) {
       const GradcheckReport report = check_module(sample);
       EXPECT_TRUE(report.ok) << samples.module << ", sample \"" << sample.label << "\": " << report.text;
     }
-  }
 }
 
 TEST(Gradients, EveryModuleHasSamples) {
@@ -69,9 +67,8 @@ TEST(Gradients, EveryModuleHasSamples) {
   for (const char* const holder : {"AnyOf", "AttentionPositions"})
     modules.erase(holder);  // of modules that have samples
   EXPECT_GT(modules.size(), 50U);
-  for (const std::string& module : modules) {
+  for (const std::string& module : modules)
     EXPECT_TRUE(known.contains(module)) << module << " has no sample in checks/modules/module_samples_*.cpp";
-  }
 }
 
 }  // namespace

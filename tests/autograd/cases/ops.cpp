@@ -39,15 +39,10 @@ bool close(T ours, T theirs, int ulp) {
 
 template <class T>
 std::string difference(const Tensor& ours, const Tensor& theirs, int ulp) {
-  const std::vector<T> a = ours.to_vector<T>();
-  const std::vector<T> b = theirs.to_vector<T>();
+  const std::vector<T> a = ours.to_vector<T>(), b = theirs.to_vector<T>();
   for (std::size_t i = 0; i < a.size(); ++i) {
-    bool same;
-    if constexpr (std::is_floating_point_v<T>) {
-      same = close(a[i], b[i], ulp);
-    } else {
-      same = a[i] == b[i];
-    }
+    bool same = a[i] == b[i];
+    if constexpr (std::is_floating_point_v<T>) same = close(a[i], b[i], ulp);
     if (!same) return fmt::format("element {} is {}, {} is right", i, a[i], b[i]);
   }
   return {};
@@ -157,9 +152,8 @@ TEST(Goldens, ListCases) {
 
 TEST(Goldens, CoverEveryOperation) {
   std::set<std::string> covered;
-  for (const std::string& file : golden_files()) {
+  for (const std::string& file : golden_files())
     for (const GoldenCase& golden : cases_of(file)) covered.insert(golden.op);
-  }
   std::size_t declared = 0;
   for (const std::string& header : operation_headers()) {
     const std::vector<std::string> operations = operations_in(header);

@@ -32,15 +32,13 @@ nlohmann::json answers(const Program& program) {
   Tape tape;
   std::vector<Tensor> leaves;
   for (const Tensor& input : program.tensors(kFloat64)) leaves.push_back(input.as_leaf());
-  const Tensor y = program(leaves);
-  const Tensor loss = sum(y * cos(arange(y.numel()).to(kFloat64)));
+  const Tensor y = program(leaves), loss = sum(y * cos(arange(y.numel()).to(kFloat64)));
   const Gradients grads = tape.backward(loss);
   nlohmann::json found{{"number", program.number}, {"python", program.python()}, {"cpp", program.cpp()}};
   found["y"] = y.detach().to_vector<double>();
   found["grads"] = nlohmann::json::array();
-  for (const Tensor& leaf : leaves) {
+  for (const Tensor& leaf : leaves)
     found["grads"].push_back(leaf.numel() > 0 ? grads[leaf].to_vector<double>() : std::vector<double>());
-  }
   return found;
 }
 
@@ -92,8 +90,7 @@ TEST(RandomPrograms, AreMadeOfEveryRule) {
     Tape tape;
     std::vector<Tensor> leaves;
     for (const Tensor& input : program.tensors(kFloat64)) leaves.push_back(input.as_leaf());
-    const Tensor y = program(leaves);
-    const Tensor loss = sum(y * cos(arange(y.numel()).to(kFloat64)));
+    const Tensor y = program(leaves), loss = sum(y * cos(arange(y.numel()).to(kFloat64)));
     if (needs_grad(loss)) tape.backward(loss, {.create_graph = true});
     for (int64_t k = 0; k < tape.size(); ++k) recorded.insert(tape.op_name(k));
   }

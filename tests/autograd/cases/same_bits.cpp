@@ -23,8 +23,7 @@ struct Outcome {
   int64_t nodes;     // so many are
 };
 
-template <class Sample>
-Outcome run(const std::string& op, const Sample& sample) {
+Outcome run(const std::string& op, const auto& sample) {
   Tape tape;
   std::vector<Tensor> leaves;
   for (const Tensor& x : sample.inputs) leaves.push_back(is_floating(x.dtype()) ? x.as_leaf() : x);
@@ -81,8 +80,7 @@ const std::set<std::string> kDivided = {"sum",       "cumsum",      "linear",   
                                         "embedding", "conv_weight", "lstm_layer"};
 
 // One line per computation: the operation, the number of its sample, and a hash of values and gradients.
-template <class Sample>
-void print_bits(int number, const std::string& op, const Sample& sample) {
+void print_bits(int number, const std::string& op, const auto& sample) {
   const auto family = static_cast<std::size_t>(kernel_family());
   const bool all = kDivided.contains(op);
   for (std::size_t turn = 0; turn < (all ? std::size(kThreads) : 1); ++turn) {
@@ -95,9 +93,8 @@ void print_bits(int number, const std::string& op, const Sample& sample) {
 TEST_F(Threads, DISABLED_PrintBits) {
   int number = 0;
   for (const tasks::LargeSample& sample : tasks::large_cases().larges) print_bits(++number, sample.op, sample);
-  for (const tasks::OpSamples& op : tasks::op_cases().ops) {
+  for (const tasks::OpSamples& op : tasks::op_cases().ops)
     for (const tasks::OpSample& sample : op.samples) print_bits(++number, op.op, sample);
-  }
 }
 
 // The lines of `sum` and `mean`, as if a family had another order of sums in `sum`, from the last element to the first.
@@ -161,9 +158,8 @@ TEST_F(KernelFamilies, GiveTheSameBitsForEveryOperation) {
   std::vector<KernelFamily> others = available_kernel_families();
   others.pop_back();
   if (others.empty()) GTEST_SKIP() << "there is one kernel family; -D TAPEGRAD_TARGETS=all builds all";
-  for (const KernelFamily family : others) {
+  for (const KernelFamily family : others)
     EXPECT_EQ(differing(printed_bits(family, "PrintBits"), bits_of_the_widest()), Lines()) << name(family);
-  }
 }
 
 // The comparison finds one order of sums that is another, and nothing else.

@@ -71,12 +71,11 @@ TEST(Float16, RoundsToNearestEven) {
 }
 
 TEST(Float16, ConvertsFromAndToEveryType) {
-  const Tensor x = tensor({1.0, -2.5, 0.1, 65504.0, 65520.0, 1e-8});
-  const Tensor half = x.to(kFloat16);
+  const Tensor x = tensor({1.0, -2.5, 0.1, 65504.0, 65520.0, 1e-8}), half = x.to(kFloat16);
   EXPECT_EQ(half.to(kFloat32).to_vector<float>(),
             (std::vector<float>{1, -2.5F, 0.0999755859375F, 65504, std::numeric_limits<float>::infinity(), 0}));
   EXPECT_EQ(tensor({1, 2049, 2051, 65536}).to(kFloat16).to(kFloat64).to_vector<double>(),
-            (std::vector<double>{1, 2048, 2052, std::numeric_limits<double>::infinity()}));
+            (std::vector<double>{1, 2048, 2052, kInf}));
   EXPECT_EQ(tensor({300.5, -1., 65504.}).to(kFloat16).to(kUInt8).to_vector<uint8_t>(), (Bytes{44, 255, 224}));
   const Tensor odd = tensor({INFINITY, NAN, -1.}).to(kFloat16);
   EXPECT_EQ(odd.to(kInt32).to_vector<int32_t>(), (Words{INT32_MIN, INT32_MIN, -1}));
@@ -107,12 +106,11 @@ TEST(Halves, AreStorage) {
     for (const auto& said : {error_of([&] { half / half; }), error_of([&] { half / 2; }), error_of([&] { 2 / half; }),
                              error_of([&] { half / arange(4); }), error_of([&] { scalar(2) / half; })})
       EXPECT_NE(said.find("cannot compute with"), std::string::npos) << said;
-    EXPECT_NE(error_of([&] { half.as_leaf(); }).find("expected float32 or float64, got " + type), std::string::npos);
+    expect_parts(error_of([&] { half.as_leaf(); }), {"expected float32 or float64, got " + type});
     const Tensor ones_of = ones({2, 2}).to(dtype), leaf = ones({1, 2}).as_leaf();
     const Tape tape;
-    EXPECT_NE(
-        error_of([&] { linear(leaf, ones_of); }).find("a " + type + " weight cannot be used while a tape records"),
-        std::string::npos);
+    expect_parts(error_of([&] { linear(leaf, ones_of); }),
+                 {"a " + type + " weight cannot be used while a tape records"});
     expect_near(linear(ones({1, 2}), ones_of), {2, 2});
     const Tensor rows = embedding(half, tensor({1, 0, 1}));
     EXPECT_EQ(rows.dtype(), kFloat32);
@@ -120,24 +118,15 @@ TEST(Halves, AreStorage) {
   }
 }
 
-TEST(Float16, HasNanAndInfinity) {
-  const Tensor odd = tensor({1., NAN, INFINITY}).to(kFloat16);
-  expect_near(isnan(odd), tensor({false, true, false}));
-  expect_near(isinf(odd), tensor({false, false, true}));
-  EXPECT_TRUE(all_finite(tensor({65504., -1e-7}).to(kFloat16)));
-  EXPECT_FALSE(all_finite(odd.slice(0, 2, 3)));
-}
-
 TEST(Float16, LinearReadsItAsAWeight) {
   Generator generator(1);
-  for (const int64_t rows : {0, 1, 3, 9, 40}) {
+  for (const int64_t rows : {0, 1, 3, 9, 40})
     for (const auto& [out, in] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {7, 64}, {700, 77}}) {
       const Tensor x = randn({rows, in}, kFloat32, &generator), weight = randn({out, in}, kFloat32, &generator);
       const Tensor bias = randn({out}, kFloat32, &generator), half = weight.to(kFloat16);
       expect_near(linear(x, half, bias), linear(x, half.to(kFloat32), bias));
       expect_near(linear(x, half), linear(x, half.to(kFloat32)));
     }
-  }
 }
 
 TEST(Float16, ModelsStoreIt) {
@@ -306,7 +295,7 @@ TEST(SmallIntegers, Errors) {
   EXPECT_ERROR(tensor({1, 1e30}, kInt64));
   EXPECT_ERROR(tensor({0x1p63}, kInt64));
   EXPECT_ERROR(tensor({std::nan("")}, kInt64));
-  EXPECT_ERROR(tensor({-std::numeric_limits<double>::infinity()}, kInt32));
+  EXPECT_ERROR(tensor({-kInf}, kInt32));
   EXPECT_ERROR(u.data<int64_t>());
   EXPECT_ERROR(u.as_leaf());
 }
@@ -322,7 +311,7 @@ TEST(SmallIntegers, LiteralsAtTheEndsOfInt64) {
 TEST(StoredTypes, AreNeverMistakenForAnotherType) {
   for (const DType dtype : {kUInt8, kInt32, kFloat16, kBFloat16}) {
     int refused = 0, right = 0;
-    for (const tasks::OpSamples& of : tasks::op_samples()) {
+    for (const tasks::OpSamples& of : tasks::op_samples())
       for (const tasks::OpSample& sample : of.samples) {
         std::vector<Tensor> narrow, wide;
         for (const Tensor& x : sample.inputs) {
@@ -343,7 +332,6 @@ TEST(StoredTypes, AreNeverMistakenForAnotherType) {
         ASSERT_TRUE(expected.defined()) << wrong;
         expect_near(y, y.dtype() == dtype ? expected.to(dtype) : expected);
       }
-    }
     EXPECT_GT(refused, 500);
     EXPECT_GT(right, 100);
   }
@@ -355,16 +343,19 @@ TEST(StoredTypes, AreWrittenAndRead) {
   const TemporaryFolder folder;
   const std::string path = folder / "x.safetensors", array = folder / "x.npy", archive = folder / "x.npz";
   const Tensor u = tensor(Bytes{1, 200, 3, 255}, {2, 2}), i = int32s({INT32_MIN, 0, INT32_MAX});
-  const Tensor half = tensor({0.1, -65504., 6e-8}).to(kFloat16);
-  save_safetensors(path, {{"u", u.t()}, {"i", i}, {"half", half}});
+  const Tensor half = tensor({0.1, -65504., 6e-8}).to(kFloat16), narrow = tensor({0.1, -7.25, 1e30}).to(kBFloat16);
+  save_safetensors(path, {{"u", u.t()}, {"i", i}, {"half", half}, {"narrow", narrow}});
   const SafeTensorsFile file(path);
   EXPECT_EQ(file.find("u")->dtype, "U8");
   EXPECT_EQ(file.find("i")->dtype, "I32");
   EXPECT_EQ(file.find("half")->dtype, "F16");
   EXPECT_EQ(file.find("half")->bytes, 6U);
+  EXPECT_EQ(file.find("narrow")->dtype, "BF16");
+  EXPECT_EQ(file.find("narrow")->bytes, 6U);
   EXPECT_TRUE(same_bits(file.read(*file.find("u")), u.t()));
   EXPECT_TRUE(same_bits(file.read(*file.find("i")), i));
   EXPECT_TRUE(same_bits(file.read(*file.find("half")), half.to(kFloat32)));
+  EXPECT_EQ(file.read(*file.find("narrow")).to_vector<float>(), narrow.to(kFloat32).to_vector<float>());
   for (const Tensor& x : {u, i}) {
     save_npy(array, x);
     EXPECT_TRUE(same_bits(load_npy(array), x));
@@ -398,9 +389,8 @@ TEST(Integers, WrapAround) {
 TEST(Integers, WhatInt64CannotHoldBecomesItsSmallest) {
   const std::vector<double> numbers = {kNan, kInf, -kInf, 1e300, 0x1p63, -0x1p63, -1.9, 0x1p62};
   const std::vector<int64_t> expected = {kMin, kMin, kMin, kMin, kMin, kMin, -1, kMax / 2 + 1};
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     EXPECT_EQ(tensor(numbers, {8}).to(dtype).to(kInt64).to_vector<int64_t>(), expected);
-  }
 }
 }  // namespace
 }  // namespace tapegrad::tests

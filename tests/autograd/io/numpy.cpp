@@ -22,11 +22,10 @@ void expect_array(const Tensor& x, const Json& expected, const std::string& what
     std::vector<T> values;
     for (const Json& value : expected["values"]) {
       if constexpr (std::is_floating_point_v<T>) {
-        const double infinity = std::numeric_limits<double>::infinity();
         values.push_back(static_cast<T>(!value.is_string() ? value.get<double>()
-                                        : value == "inf"   ? infinity
-                                        : value == "-inf"  ? -infinity
-                                                           : std::numeric_limits<double>::quiet_NaN()));
+                                        : value == "inf"   ? kInf
+                                        : value == "-inf"  ? -kInf
+                                                           : kNan));
       } else {
         values.push_back(static_cast<T>(value.get<int64_t>()));
       }
@@ -47,8 +46,7 @@ class NumPy : public testing::Test {
     spill(path_, bytes);
     return load_npz(path_);
   }
-  template <class F>
-  std::string said(const F& f) const {
+  std::string said(const auto& f) const {
     const std::string error = error_of(f), start = "[numpy] " + path_ + ": ";
     EXPECT_EQ(error.find('\n'), std::string::npos);
     return error.starts_with(start) ? error.substr(start.size()) : error;
@@ -124,7 +122,6 @@ TEST_F(NumPy, StridedAndRecordedTensors) {
 // Arrays that do not fit are an error of one line, and those that are there stay whole.
 TEST(FullDiskOfArrays, FilesAreKept) {
   const SmallDisk disk;
-  // A full disk needs its own file system, and mounting one needs root: other users skip this.
   // A full disk is made by mounting one, which needs root.
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   const std::string one = disk.path() + "/x.npy", several = disk.path() + "/x.npz";

@@ -29,15 +29,8 @@ struct Strides {
 
 // Ways to store a matrix; all but the first five repeat or skip elements.
 Strides strides_of(int layout, int64_t rows, int64_t cols) {
-  switch (layout) {
-    case 0: return {cols, 1};
-    case 1: return {1, rows};
-    case 2: return {cols + 5, 1};
-    case 3: return {2 * cols + 3, 2};
-    case 4: return {-cols - 1, 1};
-    case 5: return {0, 1};
-    default: return {1, 0};
-  }
+  const Strides all[] = {{cols, 1}, {1, rows}, {cols + 5, 1}, {2 * cols + 3, 2}, {-cols - 1, 1}, {0, 1}, {1, 0}};
+  return all[layout];
 }
 
 struct Case {
@@ -75,15 +68,14 @@ void check_gemm(const Case& s) {
     std::vector<char> reported(s.m * s.n);
     gemm<T>(s.m, s.n, s.k, static_cast<T>(s.alpha), {ap, a.row, a.col}, {bp, b.row, b.col}, static_cast<T>(s.beta),
             {cv.data() + half, c.row, c.col}, [&](int64_t row, int64_t row_end, int64_t col, int64_t col_end) {
-              for (int64_t i = row; i < row_end; ++i) {
+              for (int64_t i = row; i < row_end; ++i)
                 for (int64_t j = col; j < col_end; ++j) ++reported[i * s.n + j];
-              }
             });
     EXPECT_EQ(std::count(reported.begin(), reported.end(), 1), s.m * s.n);
     if (first.empty()) first = cv;
     ASSERT_EQ(std::memcmp(first.data(), cv.data(), cv.size() * sizeof(T)), 0) << threads << " threads";
   }
-  for (int64_t i = 0; i < s.m; ++i) {
+  for (int64_t i = 0; i < s.m; ++i)
     for (int64_t j = 0; j < s.n; ++j) {
       long double sum = 0, size_of_sum = 0;
       for (int64_t p = 0; p < s.k; ++p) {
@@ -98,25 +90,26 @@ void check_gemm(const Case& s) {
       ASSERT_LE(std::fabs(first[at] - expected), tolerance) << "at " << i << ", " << j;
       first[at] = before[at];
     }
-  }
   EXPECT_EQ(std::memcmp(first.data(), before.data(), first.size() * sizeof(T)), 0) << "something else was written";
+}
+
+void check_both(const Case& s) {
+  check_gemm<float>(s);
+  check_gemm<double>(s);
 }
 
 TEST(Blas, ProductsOfOddSizesInEveryLayout) {
   const tests::KeepThreads restore;
   const int64_t sizes[] = {0, 1, 2, 3, 5, 6, 7, 8, 13, 15, 16, 17, 31, 33, 64, 65};
   std::mt19937 draw(5);
-  for (int a = 0; a < 7; ++a) {
-    for (int b = 0; b < 7; ++b) {
+  for (int a = 0; a < 7; ++a)
+    for (int b = 0; b < 7; ++b)
       for (int c = 0; c < 5; ++c) {
         Case s{sizes[draw() % 16], sizes[draw() % 16], sizes[draw() % 16], a, b, c, 1, 0};
         s.alpha = draw() % 2 == 0 ? 1 : -0.5;
         s.beta = std::vector<double>{0, 1, 0.75}[draw() % 3];
-        check_gemm<float>(s);
-        check_gemm<double>(s);
+        check_both(s);
       }
-    }
-  }
 }
 
 const std::vector<Case> kTiled = {
@@ -132,22 +125,13 @@ const std::vector<Case> kTiled = {
     {41, 701, 512, 0, 1, 2, 1, 0},   // turned, rows of B' on the same lines of the cache
 };
 
-TEST(Blas, ProductsCutIntoTiles) {
+TEST(Blas, ProductsCutIntoTilesAndThinOnes) {
   const tests::KeepThreads restore;
-  for (const Case& s : kTiled) {
-    check_gemm<float>(s);
-    check_gemm<double>(s);
-  }
-}
-
-TEST(Blas, ThinProducts) {
-  const tests::KeepThreads restore;
+  for (const Case& s : kTiled) check_both(s);
   for (const Case& s :
        {Case{1, 1500, 700, 0, 1, 0, 1, 0}, Case{2, 65, 133, 0, 1, 3, 2, 1}, Case{3, 70, 64, 2, 1, 1, 1, 0.5},
-        Case{300, 1, 501, 0, 0, 0, 1, 0}, Case{300, 1, 501, 0, 1, 3, -1, 1}, Case{1, 1, 3000, 0, 1, 0, 1, 0}}) {
-    check_gemm<float>(s);
-    check_gemm<double>(s);
-  }
+        Case{300, 1, 501, 0, 0, 0, 1, 0}, Case{300, 1, 501, 0, 1, 3, -1, 1}, Case{1, 1, 3000, 0, 1, 0, 1, 0}})
+    check_both(s);
 }
 
 TEST(Blas, LargeProductsOnBlis) {
@@ -163,26 +147,24 @@ TEST(Blas, LargeProductsOnBlis) {
 TEST(Blas, EdgesOnBlis) {
   if (!blas::has_blis_kernel<float>()) GTEST_SKIP() << blis_description();
   for (int64_t m : {1, 5, 6, 7, 14, 30, 170}) {
-    for (int64_t n : {1, 7, 8, 9, 16, 33, 70, 500}) {
+    for (int64_t n : {1, 7, 8, 9, 16, 33, 70, 500})
       for (int64_t k : {0, 1, 3, 40, 300, 400}) {
         std::vector<float> a(m * k), b(k * n), c(m * n), expected(m * n);
         for (int64_t i = 0; i < m * k; ++i) a[i] = static_cast<float>(i * 7 % 11 - 5);
         for (int64_t i = 0; i < k * n; ++i) b[i] = static_cast<float>(i * 5 % 13 - 6);
         for (int64_t i = 0; i < m * n; ++i) c[i] = static_cast<float>(i % 9);
         for (const float beta : {0.0f, 1.0f}) {
-          for (int64_t i = 0; i < m; ++i) {
+          for (int64_t i = 0; i < m; ++i)
             for (int64_t j = 0; j < n; ++j) {
               float sum = 0;
               for (int64_t p = 0; p < k; ++p) sum += a[i * k + p] * b[j * k + p];
               expected[i * n + j] = 2 * sum + beta * c[i * n + j];
             }
-          }
           std::vector<float> y = c;
           blas::multiply_on_blis<float>({m, n, k, 2, a.data(), k, 1, b.data(), 1, k, beta, y.data(), n});
           ASSERT_EQ(y, expected) << m << ' ' << n << ' ' << k;
         }
       }
-    }
   }
 }
 
@@ -202,7 +184,7 @@ void compare_products(const Case& s) {
   const std::vector<T> av = drawn(s.m, s.k), bv = drawn(s.k, s.n), before = drawn(s.m, s.n);
   const auto start = [](const auto& values) { return values.data() + values.size() / 2; };
   std::vector<T> first;
-  for (const Products products : {Products::own, Products::blis, Products::automatic}) {
+  for (const Products products : {Products::own, Products::blis, Products::automatic})
     for (const int threads : {1, 2, 3, 7}) {
       set_num_threads(threads);
       std::vector<T> cv = before;
@@ -212,7 +194,6 @@ void compare_products(const Case& s) {
       ASSERT_EQ(std::memcmp(first.data(), cv.data(), cv.size() * sizeof(T)), 0)
           << name(products) << ", " << threads << " threads";
     }
-  }
 }
 
 TEST(Blas, TheSameBitsWhoeverComputes) {
@@ -249,8 +230,7 @@ TEST(Blas, TellsWhatComputes) {
   const tests::KeepThreads restore;
   set_num_threads(2);
   const Engine small = blas::engine_of_linear(20, 20, 20);
-  const bool has = blas::has_blis_kernel<float>();
-  const bool always = products() == Products::blis && has;
+  const bool has = blas::has_blis_kernel<float>(), always = products() == Products::blis && has;
   EXPECT_EQ(small, always ? Engine::blis : Engine::small);
   EXPECT_EQ(blas::engine_of_linear(120, 120, 120), always ? Engine::blis : Engine::tiles);
   const Engine large = products() == Products::own || !has ? Engine::tiles : Engine::blis;
@@ -306,15 +286,13 @@ TEST(Blas, BatchesWithRepeatedOperands) {
                                return BatchOffset{i / 3 * 3 * m * k + i % 3 * k, i % 3 * k * n, i * m * n};
                              });
         for (int64_t i = 0; i < 6; ++i) {
-          for (int64_t row = 0; row < m; row += 3) {
+          for (int64_t row = 0; row < m; row += 3)
             for (int64_t col = 0; col < n; ++col) {
               double sum = 2;
-              for (int64_t p = 0; p < k; ++p) {
+              for (int64_t p = 0; p < k; ++p)
                 sum += a[i / 3 * 3 * m * k + row * 3 * k + i % 3 * k + p] * b[i % 3 * k * n + p * n + col];
-              }
               ASSERT_EQ(c[i * m * n + (by_columns ? col * m + row : row * n + col)], sum);
             }
-          }
         }
       }
     }

@@ -8,21 +8,11 @@
 namespace tapegrad::tests {
 namespace {
 
-std::vector<double> doubles_of(const Tensor& x) { return x.to(kFloat64).to_vector<double>(); }
-
 // Equal within `tolerance`, NaN to NaN, infinities to themselves.
 void expect_values(const Tensor& x, const std::vector<double>& wanted, double tolerance = 1e-6) {
-  const std::vector<double> have = doubles_of(x);
-  ASSERT_EQ(have.size(), wanted.size()) << str(x);
-  for (std::size_t i = 0; i < have.size(); ++i) {
-    if (std::isnan(wanted[i])) {
-      EXPECT_TRUE(std::isnan(have[i])) << "element " << i << " of " << str(x);
-    } else if (std::isinf(wanted[i])) {
-      EXPECT_EQ(have[i], wanted[i]) << "element " << i << " of " << str(x);
-    } else {
-      EXPECT_NEAR(have[i], wanted[i], tolerance * (1 + std::abs(wanted[i]))) << "element " << i << " of " << str(x);
-    }
-  }
+  ASSERT_EQ(x.numel(), std::ssize(wanted)) << str(x);
+  const Tensor have = x.detach().to(kFloat64).flatten(), right = tensor(wanted, {x.numel()});
+  EXPECT_TRUE(allclose(have, right, tolerance, tolerance, true)) << str(have) << str(right);
 }
 
 TEST(Elementwise, PowersAtSpecialValues) {
@@ -79,10 +69,8 @@ TEST(Elementwise, BroadcastsAndSumsBack) {
 // Every layout of operands against elements taken one by one, at sizes around vectors, pieces and threads.
 TEST(Elementwise, StridesAndSizes) {
   for (const int64_t n : {1, 7, 8, 9, 63, 700, 40000}) {
-    const Tensor x = linspace(-3, 3, 2 * n).reshape({n, 2});
-    const Tensor row = tensor({0.5, -2.});
-    const Tensor column = linspace(1, 2, n).reshape({n, 1});
-    const Tensor wide = linspace(1, 5, 2 * n).reshape({2, n}).t();
+    const Tensor x = linspace(-3, 3, 2 * n).reshape({n, 2}), row = tensor({0.5, -2.});
+    const Tensor column = linspace(1, 2, n).reshape({n, 1}), wide = linspace(1, 5, 2 * n).reshape({2, n}).t();
     const Tensor y = x * wide + row - column / scalar(2) + x.slice(0, kAll, kAll, -1);
     ASSERT_EQ(y.shape(), x.shape());
     const std::vector<float> xs = x.to_vector<float>(), ws = wide.to_vector<float>(), cs = column.to_vector<float>();
@@ -113,16 +101,9 @@ TEST(Elementwise, TypesPromote) {
   expect_values(abs(whole), {3, 4});
   expect_values(clamp(whole, -1., 2.), {2, -1});
 
-  const Tensor leaf = real.as_leaf();
-  const Tensor g = Tape().backward(leaf * fine, {.grad_output = ones({2}, kFloat64)})[leaf];
+  const Tensor leaf = real.as_leaf(), g = Tape().backward(leaf * fine, {.grad_output = ones({2}, kFloat64)})[leaf];
   EXPECT_EQ(g.dtype(), kFloat32);
   expect_values(g, {0.5, 2});
-}
-
-TEST(Elementwise, IntegersWrapAround) {
-  const std::vector<int64_t> largest{INT64_MAX};
-  EXPECT_EQ((tensor(largest, {1}) + 1).item<int64_t>(), INT64_MIN);
-  EXPECT_EQ((tensor(largest, {1}) * 2).item<int64_t>(), -2);
 }
 
 TEST(Compare, ANumberIsRoundedToTheTypeOfTheTensor) {
@@ -195,9 +176,8 @@ void expect_floors_of_quotients() {
   for (T x = T(0.01); x < T(1e20); x *= T(9.7)) some.push_back(x);
   for (std::size_t i = 0, n = some.size(); i < n; ++i) some.push_back(-some[i]);
   std::vector<T> a, b;
-  for (const T x : some) {
+  for (const T x : some)
     for (const T y : some) a.push_back(x), b.push_back(y);
-  }
   const auto count = static_cast<int64_t>(a.size());
   const Tensor of_a = tensor(a, {count}), of_b = tensor(b, {count});
   const auto expect = [&](int64_t begin, int64_t end) {
@@ -230,9 +210,8 @@ TEST(Elementwise, ResultsLargerThanTheCachesHaveTheSameBits) {
   const std::vector<Tensor> whole = results(x);
   for (const int64_t first : {int64_t{0}, rows / 2, rows - 20}) {
     const std::vector<Tensor> part = results(x.slice(0, first, first + 20));
-    for (std::size_t i = 0; i < part.size(); ++i) {
+    for (std::size_t i = 0; i < part.size(); ++i)
       EXPECT_TRUE(all(whole[i].slice(0, first, first + 20) == part[i])) << i << " " << first;
-    }
   }
 }
 
@@ -305,12 +284,9 @@ TEST(Functions, LerpIsExactAtItsEnds) {
 TEST(Functions, Atan2KnowsTheQuadrant) {
   const Tensor y = tensor({0., -0., 0., -0., 1., -1., kInf, -kInf}, kFloat64);
   const Tensor x = tensor({1., 1., -1., -1., -0., 0., -kInf, kInf}, kFloat64);
-  const std::vector<double> angle = atan2(y, x).to_vector<double>();
-  for (std::size_t i = 0; i < angle.size(); ++i) {
-    const double exact = std::atan2(y.to_vector<double>()[i], x.to_vector<double>()[i]);
-    EXPECT_EQ(angle[i], exact);
-    EXPECT_EQ(std::signbit(angle[i]), std::signbit(exact));
-  }
+  const auto bits = [](double v) { return std::bit_cast<uint64_t>(v); };
+  for (int64_t i = 0; i < x.numel(); ++i)
+    EXPECT_EQ(bits(atan2(y, x)[i].item()), bits(std::atan2(y[i].item(), x[i].item()))) << i;
 }
 
 TEST(Functions, RoundingsLeaveIntegersAlone) {
@@ -329,16 +305,11 @@ TEST(Functions, DivisorsOfRemaindersHaveTheQuotientOfTheValue) {
   const std::vector<double> truncated = {4, 249, 3, -4, -4, 3, 3, -3, 0, 0, 0, 1e300},
                             floored = {4, 249, 3, -5, -5, 3, 3, -3, 0, 0, -1, 1e300};
   for (const bool again : {false, true}) {
-    const Tensor of_fmod = slope([&](const Tensor& v) { return fmod(a, v); }, b, again);
-    const Tensor of_remainder = slope([&](const Tensor& v) { return remainder(a, v); }, b, again);
-    for (std::size_t i = 0; i < truncated.size(); ++i) {
-      EXPECT_EQ(-of_fmod.to_vector<double>()[i], truncated[i]) << i;
-      EXPECT_EQ(-of_remainder.to_vector<double>()[i], floored[i]) << i;
-    }
+    EXPECT_EQ((-slope([&](auto& v) { return fmod(a, v); }, b, again)).to_vector<double>(), truncated);
+    EXPECT_EQ((-slope([&](auto& v) { return remainder(a, v); }, b, again)).to_vector<double>(), floored);
   }
   // In float32, too, a - quotient b is the value.
-  const Tensor x = linspace(-50, 50, 4001), y = full({4001}, 0.1);
-  const Tensor exact = x.to(kFloat64), step = y.to(kFloat64);
+  const Tensor x = linspace(-50, 50, 4001), y = full({4001}, 0.1), exact = x.to(kFloat64), step = y.to(kFloat64);
   const Tensor quotient = slope([&](const Tensor& v) { return remainder(x, v); }, y).to(kFloat64);
   EXPECT_LE(max(abs(exact + quotient * step - remainder(exact, step))).item(), 1e-12);
 }
@@ -376,7 +347,7 @@ TEST(Functions, Closeness) {
 bool equal_streams(const Generator& a, const Generator& b) { return a.state() == b.state(); }
 
 TEST(Dropout, MultipliesByTheMaskThatTheGeneratorDraws) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
+  for (const DType dtype : {kFloat32, kFloat64})
     for (const int64_t n : {1, 7, 8, 36, 1000, 70001}) {
       Generator g(3), same(3);
       const Tensor x = randn({n}, dtype, &g);
@@ -385,15 +356,8 @@ TEST(Dropout, MultipliesByTheMaskThatTheGeneratorDraws) {
       same.keep_mask(keep.data(), n, 0.9);
       const Tensor y = dropout(x, 0.1, true, &g);
       EXPECT_TRUE(equal_streams(g, same));
-      with_floating_type(dtype, [&](auto t) {
-        using T = decltype(t);
-        const T scale = T{1} / static_cast<T>(0.9);
-        for (int64_t i = 0; i < n; ++i) {
-          ASSERT_EQ(y.data<T>()[i], x.data<T>()[i] * (keep[static_cast<std::size_t>(i)] ? scale : T{0})) << i;
-        }
-      });
+      EXPECT_TRUE(same_bits(y, x * (tensor(keep, {n}).to(dtype) / full({}, 0.9, dtype)))) << n;
     }
-  }
 }
 
 TEST(Dropout, FigureOfTutorial004Seed123) {
@@ -424,10 +388,8 @@ TEST(Dropout, DrawsNothingIfNothingIsDropped) {
 }
 
 TEST(Dropout, DroppedNanAndInfinityPropagate) {
-  const double inf = std::numeric_limits<double>::infinity();
-  const Tensor y = dropout(full({64}, inf), 0.5);
-  int infinite = 0, nan = 0;
-  for (const float v : y.to_vector<float>()) std::isnan(v) ? ++nan : ++infinite;
+  const Tensor y = dropout(full({64}, kInf), 0.5);
+  const auto infinite = sum(isinf(y)).item<int64_t>(), nan = sum(isnan(y)).item<int64_t>();
   EXPECT_GT(infinite, 0);
   EXPECT_GT(nan, 0);
   EXPECT_EQ(infinite + nan, 64);

@@ -7,10 +7,14 @@ namespace tapegrad::tests {
 namespace {
 
 // y, dq, dk and dv.
-template <class F>
-std::vector<Tensor> flex_results(const F& f, const std::vector<Tensor>& x) {
+std::vector<Tensor> flex_results(const auto& f, const std::vector<Tensor>& x) {
   return value_and_gradients([&](auto& qkv) { return f(qkv[0], qkv[1], qkv[2]); }, x,
                              [](const Tensor& y) { return normal_of(y.shape(), 77, y.dtype()); });
+}
+
+// Those of flex_attention.
+std::vector<Tensor> flex_with(const FlexAttentionOptions& options, const std::vector<Tensor>& x) {
+  return flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, options); }, x);
 }
 
 void expect_close(const std::vector<Tensor>& a, const std::vector<Tensor>& b, double most = 1e-12) {
@@ -31,10 +35,7 @@ TEST(FlexAttention, OfAFormulaIsTheComposition) {
   const auto formula = [slopes](auto score, auto, auto h, auto q, auto k) {
     return 3 * tanh(score / 3) - slopes(h) * (q - k);
   };
-  const auto ours =
-      flex_results([&](auto& q, auto& k,
-                       auto& v) { return flex_attention(q, k, v, {.score_mod = formula, .mask_mod = kFlexCausal}); },
-                   x);
+  const auto ours = flex_with({.score_mod = formula, .mask_mod = kFlexCausal}, x);
   const auto composed = flex_results(
       [&](auto& q, auto& k, auto& v) {
         Tensor s = tanh(matmul(q, k.t()) / (3 * std::sqrt(8.0))) * 3;
@@ -50,14 +51,12 @@ TEST(FlexAttention, OfPackedDocumentsIsThatOfEachAlone) {
   const auto x = flex_qkv(1, 2, 300);
   Tensor document = zeros({300}, kInt64);
   int64_t first = 0;
-  for (std::size_t i = 0; i < lengths.size(); first += lengths[i++]) {
+  for (std::size_t i = 0; i < lengths.size(); first += lengths[i++])
     std::fill_n(document.mutable_data<int64_t>() + first, lengths[i], static_cast<int64_t>(i));
-  }
   const BlockMask mask = block_mask(
       [of = flex::Table<int64_t>(document)](auto, auto, auto q, auto k) { return of(q) == of(k) && q >= k; }, 300, 300);
   EXPECT_NEAR(mask.sparsity(), 7 / 15., 1e-12);  // 5 x 3 blocks of 64 x 128
-  const auto together =
-      flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.block_mask = mask}); }, x);
+  const auto together = flex_with({.block_mask = mask}, x);
   const Tensor dy = normal_of({1, 2, 300, 6}, 77);
   first = 0;
   for (const int64_t n : lengths) {
@@ -76,17 +75,16 @@ TEST(FlexAttention, OfAWindowIsWindowAttention) {
   const auto x = flex_qkv(2, 2, 500);
   const BlockMask mask = block_mask([](auto, auto, auto q, auto k) { return q >= k && q - k <= 100; }, 500, 500);
   EXPECT_GT(mask.sparsity(), 0.4);
-  expect_close(
-      flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.block_mask = mask}); }, x),
-      flex_results(
-          [](auto& q, auto& k, auto& v) { return sliding_window_attention(q, k, v, {.window = 100, .causal = true}); },
-          x));
+  expect_close(flex_with({.block_mask = mask}, x),
+               flex_results([](auto& q, auto& k,
+                               auto& v) { return sliding_window_attention(q, k, v, {.window = 100, .causal = true}); },
+                            x));
 }
 
 TEST(FlexAttention, GroupsHeads) {
   const std::vector<Tensor> x{normal_of({2, 6, 90, 4}, 1), normal_of({2, 3, 150, 4}, 2), normal_of({2, 3, 150, 5}, 3)};
   expect_close(
-      flex_results([](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.enable_gqa = true}); }, x),
+      flex_with({.enable_gqa = true}, x),
       flex_results(
           [](auto& q, auto& k, auto& v) { return scaled_dot_product_attention(q, k, v, {.enable_gqa = true}); }, x));
 }
@@ -96,8 +94,7 @@ TEST(FlexAttention, OfMaskedQueriesIsZero) {
   // A whole block of queries sees nothing, and so does the third query. The formula has no value at masked keys.
   const auto rule = [](auto, auto, auto q, auto k) { return q >= 64 && q != 66 && k < 130; };
   const auto formula = [](auto score, auto, auto, auto, auto k) { return score + sqrt(129.5 - k); };
-  const auto results = flex_results(
-      [&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.score_mod = formula, .mask_mod = rule}); }, x);
+  const auto results = flex_with({.score_mod = formula, .mask_mod = rule}, x);
   for (const Tensor& r : results) EXPECT_TRUE(all(isfinite(r)));
   for (const int i : {0, 1}) {
     EXPECT_EQ(amax(abs(results[static_cast<std::size_t>(i)].slice(2, 0, 64))).item(), 0);
@@ -126,10 +123,9 @@ TEST(FlexAttention, HiddenNanHasNoInfluence) {
       options.mask_mod = [](auto, auto, auto q, auto k) { return q >= k && k != 150; };
     }
     const auto x = flex_qkv(1, 2, 200, kFloat32);
-    const auto attend = [&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, options); };
     const Tensor hidden = (arange(200) == 150).unsqueeze(1);
     const auto with = [&](double key, double value) {
-      return flex_results(attend, {x[0], masked_fill(x[1], hidden, key), masked_fill(x[2], hidden, value)});
+      return flex_with(options, {x[0], masked_fill(x[1], hidden, key), masked_fill(x[2], hidden, value)});
     };
     expect_close(with(std::nan(""), 0), with(0, 0), 1e-6);
     expect_close(with(0, std::nan("")), with(0, 0), 1e-6);
@@ -163,27 +159,23 @@ TEST(FlexAttention, MasksPerSequenceAndHead) {
   const auto x = flex_qkv(2, 3, 70);
   const auto rule = [](auto b, auto h, auto q, auto k) { return k <= q + 10 * b && (q + k) % (h + 1) == 0; };
   Tensor dense = zeros({2, 3, 70, 70}, kBool);
-  for (int64_t i = 0; i < dense.numel(); ++i) {
+  for (int64_t i = 0; i < dense.numel(); ++i)
     dense.mutable_data<bool>()[i] = rule(i / 14700, i / 4900 % 3, i / 70 % 70, i % 70);
-  }
   const auto expected = flex_results(
       [&](auto& q, auto& k, auto& v) { return scaled_dot_product_attention(q, k, v, {.mask = dense}); }, x);
   const BlockMask mask = block_mask(rule, 70, 70, {.batch = 2, .heads = 3});
-  expect_close(
-      flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.block_mask = mask}); }, x),
-      expected);
-  expect_close(flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.mask_mod = rule}); }, x),
-               expected);
+  expect_close(flex_with({.block_mask = mask}, x), expected);
+  expect_close(flex_with({.mask_mod = rule}, x), expected);
 }
 
 TEST(FlexAttention, NeedsNoMatrixOfScores) {
   constexpr int64_t kTokens = 8192;  // a matrix of scores, even of one byte each, is 64 MiB
   const BlockMask mask = block_mask([](auto, auto, auto q, auto k) { return q >= k && q - k < 500; }, kTokens, kTokens);
-  const std::vector<Tensor> x{normal_of({1, 1, kTokens, 8}, 1, kFloat32), normal_of({1, 1, kTokens, 8}, 2, kFloat32),
-                              normal_of({1, 1, kTokens, 8}, 3, kFloat32)};
+  std::vector<Tensor> x;
+  for (const uint64_t seed : {1, 2, 3}) x.push_back(normal_of({1, 1, kTokens, 8}, seed, kFloat32));
   pool::reset_peak();
   const int64_t before = pool::peak();
-  flex_results([&](auto& q, auto& k, auto& v) { return flex_attention(q, k, v, {.block_mask = mask}); }, x);
+  flex_with({.block_mask = mask}, x);
   EXPECT_LE(pool::peak() - before, int64_t{8} << 20);
 }
 

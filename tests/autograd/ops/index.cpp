@@ -101,13 +101,12 @@ TEST(Scalars, HaveOneAxis) {
       EXPECT_EQ(top.values.item(), 3);
       EXPECT_EQ(top.indices.item<int64_t>(), 0);
     }
-    for (const bool keepdim : {false, true}) {
+    for (const bool keepdim : {false, true})
       for (const Tensor& one : {yes, !yes}) {
         EXPECT_EQ(all(one, axis, keepdim).shape(), Shape());
         EXPECT_EQ(all(one, axis, keepdim).item<bool>(), one.item<bool>());
         EXPECT_EQ(any(one, axis, keepdim).item<bool>(), one.item<bool>());
       }
-    }
     EXPECT_EQ(sort(x, axis).values.item(), 3);
     EXPECT_EQ(unfold(x, axis, 1, 3).shape(), (Shape{1}));
     EXPECT_EQ(unfold(x, axis, 1, 3).item(), 3);
@@ -122,13 +121,7 @@ TEST(Scalars, HaveOneAxis) {
 
 // [2, 3, 4]
 Tensor numbered() {
-  std::vector<float> values;
-  for (int i = 0; i < 2; ++i) {
-    for (int j = 0; j < 3; ++j) {
-      for (int k = 0; k < 4; ++k) values.push_back(static_cast<float>(100 * i + 10 * j + k));
-    }
-  }
-  return tensor(values, {2, 3, 4});
+  return arange(0, 200, 100, kFloat32).reshape({2, 1, 1}) + arange(0, 30, 10).reshape({3, 1}) + arange(4);
 }
 
 void expect_read(const Tensor& x, const Shape& shape, const std::vector<double>& values) {
@@ -151,8 +144,7 @@ TEST(Indexed, ReadsAsPyTorchDoes) {
 }
 
 TEST(Indexed, ReadsByTensorsAsPyTorchDoes) {
-  const Tensor x = numbered();
-  const Tensor ids = tensor({2, 0, -1});
+  const Tensor x = numbered(), ids = tensor({2, 0, -1});
   expect_read(x(0, ids, 1), {3}, {21, 1, 21});
   expect_read(x(all, ids, range(0, 1)), {2, 3, 1}, {20, 0, 20, 120, 100, 120});
   expect_read(x(tensor({0, 1}), tensor({2, 1})), {2, 4}, {20, 21, 22, 23, 110, 111, 112, 113});
@@ -251,7 +243,7 @@ TEST(Indexed, WritesInPlaceAndToCopiesHaveOneResult) {
       },
       [](const Tensor& x) { return unfold(x.select(0, 1), 0, 3, 1); },
   };
-  for (const DType dtype : {kBool, kUInt8, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64}) {
+  for (const DType dtype : {kBool, kUInt8, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64})
     for (const Layout layout : kLayouts) {
       Tensor x = layout(remainder(arange(24), 5).reshape({4, 6}).to(dtype)), y = x.clone();
       const Tensor other = y;  // writes to y are writes to a copy
@@ -266,7 +258,6 @@ TEST(Indexed, WritesInPlaceAndToCopiesHaveOneResult) {
       write(y);
       EXPECT_TRUE(same_bits(x, y)) << name(dtype) << " " << str(x) << str(y);
     }
-  }
 }
 
 TEST(Indexed, UpdatesOfAName) {
@@ -353,9 +344,8 @@ TEST(Shape, ViewsShareMemory) {
   const Tensor x = zeros({4, 5, 6});
   for (const Tensor& y : {diagonal(x, 1, 0, 2), unfold(x, 1, 3, 1), unflatten(x, -1, {2, -1}), movedim(x, 0, 2),
                           slice(x, {1, {}, {0, 4, 2}}), broadcast_to(x, {3, 4, 5, 6}), pad(x, {-1, -1}), pad(x, {0, 0}),
-                          repeat(x, {1, 1, 1}), x.unsqueeze(0).squeeze(0), meshgrid({x[0][0]})[0]}) {
+                          repeat(x, {1, 1, 1}), x.unsqueeze(0).squeeze(0), meshgrid({x[0][0]})[0]})
     EXPECT_TRUE(shares_memory(x, y)) << str(y.shape());
-  }
   EXPECT_EQ(unfold(x, 1, 3, 1).shape(), (Shape{4, 3, 6, 3}));
   EXPECT_EQ(unflatten(x, -1, {2, -1}).shape(), (Shape{4, 5, 2, 3}));
   EXPECT_EQ(zeros({1, 4, 1, 2}).squeeze({0, 2}).shape(), (Shape{4, 2}));
@@ -365,18 +355,13 @@ TEST(Shape, ViewsShareMemory) {
 // Rows that are read several times are copied after themselves, up to the end of a piece.
 TEST(Shape, RepeatedRows) {
   for (const DType dtype : {kUInt8, kBFloat16, kFloat32, kInt64}) {
-    for (const int64_t row : {1, 2, 3, 31, 600}) {
+    for (const int64_t row : {1, 2, 3, 31, 600})
       for (const int64_t times : {1, 2, 255, 1000}) {
         const Tensor x = remainder(arange(5 * row), 200).reshape({5, 1, row});
-        const Tensor y = x.to(kFloat32).to(dtype).expand({5, times, row}).contiguous();
-        const std::vector<double> numbers = y.to(kFloat32).to(kFloat64).to_vector<double>();
-        int64_t wrong = 0;
-        for (int64_t i = 0; i < 5 * times * row; ++i) {
-          wrong += numbers[static_cast<std::size_t>(i)] != (i / times / row * row + i % row) % 200;
-        }
-        EXPECT_EQ(wrong, 0) << row << " " << times << " " << name(dtype);
+        const Tensor y = x.to(kFloat32).to(dtype).expand({5, times, row}).contiguous(), at = arange(5 * times * row);
+        const Tensor expected = remainder(floor_divide(at, times * row) * row + remainder(at, row), 200);
+        EXPECT_TRUE(equal(y.to(kInt64).flatten(), expected)) << row << " " << times << " " << name(dtype);
       }
-    }
   }
 }
 
@@ -385,23 +370,25 @@ TEST(Shape, RepeatedRows) {
 // The last value wins, however many threads there are, and only it has a gradient.
 TEST(Index, LastOfRepeatedPlacesRemains) {
   const Tensor ids = tensor({1, 1}), source = tensor({{10., 11., 12.}, {20., 21., 22.}});
-  expect_near(index_copy(kCounted, 0, ids, source), {0, 1, 2, 20, 21, 22});
-  expect_near(index_put(kCounted, {ids}, source), {0, 1, 2, 20, 21, 22});
-  expect_near(scatter(kCounted, 0, ids.reshape({2, 1}).expand({2, 3}), source), {0, 1, 2, 20, 21, 22});
-  const auto of_source = [&](auto f) { expect_near(gradient(f, source), {0, 0, 0, 4, 5, 6}); };
-  of_source([&](const Tensor& s) { return index_copy(kCounted, 0, ids, s); });
-  of_source([&](const Tensor& s) { return index_put(kCounted, {ids}, s); });
-  of_source([&](const Tensor& s) { return scatter(kCounted, 0, ids.reshape({2, 1}).expand({2, 3}), s); });
-
   const int64_t n = 100'003;
   const Tensor many = zeros({n}, kInt64), values = arange(0, n, 1, kFloat64);
   const KeepThreads keep;
-  for (int threads : {1, 2, 3, 7}) {
-    set_num_threads(threads);
-    EXPECT_EQ(index_copy(zeros({1}, kFloat64), 0, many, values).item(), n - 1);
-    EXPECT_EQ(index_put(zeros({1}, kFloat64), {many}, values).item(), n - 1);
-    EXPECT_EQ(scatter(zeros({1}, kFloat64), 0, many, values).item(), n - 1);
-    EXPECT_EQ(index_put(zeros({1}, kFloat64), {many}, ones({n}, kFloat64), true).item(), n);
+  using Write = Tensor (*)(const Tensor& x, const Tensor& ids, const Tensor& source);
+  const Write writes[] = {
+      [](auto& x, auto& at, auto& from) { return index_copy(x, 0, at, from); },
+      [](auto& x, auto& at, auto& from) { return index_put(x, {at}, from); },
+      [](auto& x, auto& at, auto& from) {
+        return scatter(x, 0, from.dim() == 1 ? at : at.reshape({2, 1}).expand({2, 3}), from);
+      },
+  };
+  for (const Write write : writes) {
+    expect_near(write(kCounted, ids, source), {0, 1, 2, 20, 21, 22});
+    expect_near(gradient([&](const Tensor& s) { return write(kCounted, ids, s); }, source), {0, 0, 0, 4, 5, 6});
+    for (int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      EXPECT_EQ(write(zeros({1}, kFloat64), many, values).item(), n - 1);
+      EXPECT_EQ(index_put(zeros({1}, kFloat64), {many}, ones({n}, kFloat64), true).item(), n);
+    }
   }
 }
 

@@ -9,6 +9,9 @@
 #include <tapegrad/autograd/kernels/simd/simd.h>
 #include <tapegrad/autograd/kernels/simd/softmax-inl.h>
 
+#include <cmath>
+#include <tuple>
+
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
@@ -19,40 +22,44 @@ constexpr Row<T> row(F) {
   return [](int64_t n, const T* x, T* y) { map_row(n, y, F(), x); };
 }
 
-// In the order of kFunctions below.
+// A function of rows, its name and its exact values; the last two have neither.
 template <class T>
-void elementary(int function, int64_t n, const T* x, T* y) {
-  static constexpr Row<T> kRows[] = {
-      row<T>([](auto v) { return exp(v); }),
-      row<T>([](auto v) { return expm1(v); }),
-      row<T>([](auto v) { return log(v); }),
-      row<T>([](auto v) { return log1p(v); }),
-      row<T>([](auto v) { return tanh(v); }),
-      row<T>([](auto v) { return sigmoid(v); }),
-      row<T>([](auto v) { return erf(v); }),
-      row<T>([](auto v) { return sin(v); }),
-      row<T>([](auto v) { return cos(v); }),
-      row<T>([](auto v) { return rsqrt(v); }),
-      row<T>([](auto v) { return exp2(v); }),
-      row<T>([](auto v) { return log2(v); }),
-      row<T>([](auto v) { return log10(v); }),
-      row<T>([](auto v) { return tan(v); }),
-      row<T>([](auto v) { return asin(v); }),
-      row<T>([](auto v) { return acos(v); }),
-      row<T>([](auto v) { return atan(v); }),
-      row<T>([](auto v) { return sinh(v); }),
-      row<T>([](auto v) { return cosh(v); }),
-      row<T>([](auto v) { return asinh(v); }),
-      row<T>([](auto v) { return acosh(v); }),
-      row<T>([](auto v) { return atanh(v); }),
-      row<T>([](auto v) { return softplus(v); }),
-      row<T>([](auto v) { return 1 - v * v; }),
-      row<T>([](auto v) { return where(v < 0, minimum(v, -1), maximum(v, 2)); }),
+using Elementary = std::tuple<Row<T>, const char*, long double (*)(long double)>;
+template <class T>
+const Elementary<T>* elementary() {
+  using Real = long double;
+  static constexpr Elementary<T> kAll[] = {
+      {row<T>([](auto v) { return exp(v); }), "exp", [](Real x) { return std::exp(x); }},
+      {row<T>([](auto v) { return expm1(v); }), "expm1", [](Real x) { return std::expm1(x); }},
+      {row<T>([](auto v) { return log(v); }), "log", [](Real x) { return std::log(x); }},
+      {row<T>([](auto v) { return log1p(v); }), "log1p", [](Real x) { return std::log1p(x); }},
+      {row<T>([](auto v) { return tanh(v); }), "tanh", [](Real x) { return std::tanh(x); }},
+      {row<T>([](auto v) { return sigmoid(v); }), "sigmoid", [](Real x) { return 1 / (1 + std::exp(-x)); }},
+      {row<T>([](auto v) { return erf(v); }), "erf", [](Real x) { return std::erf(x); }},
+      {row<T>([](auto v) { return sin(v); }), "sin", [](Real x) { return std::sin(x); }},
+      {row<T>([](auto v) { return cos(v); }), "cos", [](Real x) { return std::cos(x); }},
+      {row<T>([](auto v) { return rsqrt(v); }), "rsqrt", [](Real x) { return 1 / std::sqrt(x); }},
+      {row<T>([](auto v) { return exp2(v); }), "exp2", [](Real x) { return std::exp2(x); }},
+      {row<T>([](auto v) { return log2(v); }), "log2", [](Real x) { return std::log2(x); }},
+      {row<T>([](auto v) { return log10(v); }), "log10", [](Real x) { return std::log10(x); }},
+      {row<T>([](auto v) { return tan(v); }), "tan", [](Real x) { return std::tan(x); }},
+      {row<T>([](auto v) { return asin(v); }), "asin", [](Real x) { return std::asin(x); }},
+      {row<T>([](auto v) { return acos(v); }), "acos", [](Real x) { return std::acos(x); }},
+      {row<T>([](auto v) { return atan(v); }), "atan", [](Real x) { return std::atan(x); }},
+      {row<T>([](auto v) { return sinh(v); }), "sinh", [](Real x) { return std::sinh(x); }},
+      {row<T>([](auto v) { return cosh(v); }), "cosh", [](Real x) { return std::cosh(x); }},
+      {row<T>([](auto v) { return asinh(v); }), "asinh", [](Real x) { return std::asinh(x); }},
+      {row<T>([](auto v) { return acosh(v); }), "acosh", [](Real x) { return std::acosh(x); }},
+      {row<T>([](auto v) { return atanh(v); }), "atanh", [](Real x) { return std::atanh(x); }},
+      {row<T>([](auto v) { return softplus(v); }), "softplus",
+       [](Real x) { return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::fabs(x))); }},
+      {row<T>([](auto v) { return 1 - v * v; }), nullptr, nullptr},
+      {row<T>([](auto v) { return where(v < 0, minimum(v, -1), maximum(v, 2)); }), nullptr, nullptr},
   };
-  kRows[function](n, x, y);
+  return kAll;
 }
-void elementary_float(int function, int64_t n, const float* x, float* y) { elementary(function, n, x, y); }
-void elementary_double(int function, int64_t n, const double* x, double* y) { elementary(function, n, x, y); }
+const Elementary<float>* elementary_float() { return elementary<float>(); }
+const Elementary<double>* elementary_double() { return elementary<double>(); }
 
 template <class T>
 void of_two(int function, int64_t n, const T* a, const T* b, T* y) {
@@ -115,14 +122,13 @@ bool fourteen_rows_are_exact() {
   T a[14 * kDeep], b[kDeep * 2 * kLanes<T>], c[14 * kWidth], expected[14 * kWidth];
   for (int64_t i = 0; i < 14 * kDeep; ++i) a[i] = static_cast<T>(i * 7 % 11 - 5);
   for (int64_t i = 0; i < kDeep * 2 * kLanes<T>; ++i) b[i] = static_cast<T>(i * 5 % 13 - 6);
-  for (int64_t i = 0; i < 14; ++i) {
+  for (int64_t i = 0; i < 14; ++i)
     for (int64_t j = 0; j < kWidth; ++j) {
       T sum = 0;
       for (int64_t p = 0; p < kDeep; ++p) sum += a[i * kDeep + p] * b[p * 2 * kLanes<T> + j];
       c[i * kWidth + j] = static_cast<T>(i - j);
       expected[i * kWidth + j] = 2 * sum + 3 * c[i * kWidth + j];
     }
-  }
   micro<T, 14, 2>(kDeep, 2, a, kDeep, 1, b, 2 * kLanes<T>, 3, c, kWidth, kWidth, {b, kLanes<T>, 2, 5});
   return std::memcmp(c, expected, sizeof c) == 0;
 }
@@ -137,7 +143,6 @@ HWY_AFTER_NAMESPACE();
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
@@ -161,37 +166,6 @@ HWY_EXPORT(fourteen_rows_float);
 HWY_EXPORT(fourteen_rows_double);
 
 // ---- Elementary functions ----
-
-struct Function {
-  const char* name;
-  long double (*exact)(long double);
-};
-const Function kFunctions[] = {
-    {"exp", [](long double x) { return std::exp(x); }},
-    {"expm1", [](long double x) { return std::expm1(x); }},
-    {"log", [](long double x) { return std::log(x); }},
-    {"log1p", [](long double x) { return std::log1p(x); }},
-    {"tanh", [](long double x) { return std::tanh(x); }},
-    {"sigmoid", [](long double x) { return 1 / (1 + std::exp(-x)); }},
-    {"erf", [](long double x) { return std::erf(x); }},
-    {"sin", [](long double x) { return std::sin(x); }},
-    {"cos", [](long double x) { return std::cos(x); }},
-    {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }},
-    {"exp2", [](long double x) { return std::exp2(x); }},
-    {"log2", [](long double x) { return std::log2(x); }},
-    {"log10", [](long double x) { return std::log10(x); }},
-    {"tan", [](long double x) { return std::tan(x); }},
-    {"asin", [](long double x) { return std::asin(x); }},
-    {"acos", [](long double x) { return std::acos(x); }},
-    {"atan", [](long double x) { return std::atan(x); }},
-    {"sinh", [](long double x) { return std::sinh(x); }},
-    {"cosh", [](long double x) { return std::cosh(x); }},
-    {"asinh", [](long double x) { return std::asinh(x); }},
-    {"acosh", [](long double x) { return std::acosh(x); }},
-    {"atanh", [](long double x) { return std::atanh(x); }},
-    {"softplus", [](long double x) { return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::fabs(x))); }},
-};
-constexpr int kCount = static_cast<int>(std::size(kFunctions));
 
 // The distance in units of the last place of the exact value; NaN, infinities and the signs of zeros must agree.
 template <class T>
@@ -237,27 +211,26 @@ std::vector<T> interesting() {
   return x;
 }
 
-template <class T, class F>
-void check_elementary(const F& run) {
+template <class T>
+void check_elementary(const auto* functions) {
   const std::vector<T> x = interesting<T>();
   std::vector<T> y(x.size());
-  for (int f = 0; f < kCount; ++f) {
-    run(f, static_cast<int64_t>(x.size()), x.data(), y.data());
+  for (; std::get<2>(*functions); ++functions) {
+    const auto& [row, function, exact] = *functions;
+    row(static_cast<int64_t>(x.size()), x.data(), y.data());
     double worst = 0;
     T at = 0;
     for (size_t i = 0; i < x.size(); ++i) {
-      const double u = ulps(y[i], kFunctions[f].exact(x[i]));
+      const double u = ulps(y[i], exact(x[i]));
       if (u > worst) worst = u, at = x[i];
     }
-    EXPECT_LE(worst, 3) << kFunctions[f].name << " at " << at << " in " << name(kernel_family());
+    EXPECT_LE(worst, 3) << function << " at " << at << " in " << name(kernel_family());
   }
 }
 
-TEST(Simd, ElementaryFunctionsOfFloat) {
-  check_elementary<float>([](auto... args) { kernel_of(HWY_DISPATCH_TABLE(elementary_float))(args...); });
-}
+TEST(Simd, ElementaryFunctionsOfFloat) { check_elementary<float>(kernel_of(HWY_DISPATCH_TABLE(elementary_float))()); }
 TEST(Simd, ElementaryFunctionsOfDouble) {
-  check_elementary<double>([](auto... args) { kernel_of(HWY_DISPATCH_TABLE(elementary_double))(args...); });
+  check_elementary<double>(kernel_of(HWY_DISPATCH_TABLE(elementary_double))());
 }
 
 // atan2 to three units in the last place; fmod and remainder bit for bit.
@@ -266,13 +239,11 @@ void check_of_two(const F& run) {
   using Limits = std::numeric_limits<T>;
   std::vector<T> some;
   for (T s : {T(0), T(1), T(2), T(3), T(0.1), T(0.5), T(1e-3), T(7.5), T(1e10), Limits::denorm_min(), Limits::min(),
-              Limits::max(), Limits::epsilon(), Limits::infinity(), Limits::quiet_NaN()}) {
+              Limits::max(), Limits::epsilon(), Limits::infinity(), Limits::quiet_NaN()})
     some.insert(some.end(), {s, -s});
-  }
   std::vector<T> a, b;
-  for (T x : some) {
+  for (T x : some)
     for (T y : some) a.push_back(x), b.push_back(y);
-  }
   const std::vector<T> more = interesting<T>();
   for (std::size_t i = 0; i < more.size(); ++i) a.push_back(more[i]), b.push_back(more[(i * 7 + 3) % more.size()]);
   for (int k = 1; k < 20000; ++k) a.push_back(static_cast<T>(k) * T(0.1)), b.push_back(T(0.1));  // near whole quotients
@@ -281,14 +252,12 @@ void check_of_two(const F& run) {
   const auto same = [](T u, T v) { return u == v ? std::signbit(u) == std::signbit(v) : u != u && v != v; };
   has(0);
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
+  for (std::size_t i = 0; i < a.size(); ++i)
     worst = std::max(worst, ulps(y[i], std::atan2(static_cast<long double>(a[i]), static_cast<long double>(b[i]))));
-  }
   EXPECT_LE(worst, 3);
   has(1);
-  for (std::size_t i = 0; i < a.size(); ++i) {
+  for (std::size_t i = 0; i < a.size(); ++i)
     ASSERT_TRUE(same(y[i], std::fmod(a[i], b[i]))) << "fmod " << a[i] << ", " << b[i] << ": " << y[i];
-  }
   has(2);
   for (std::size_t i = 0; i < a.size(); ++i) {
     T exact = std::fmod(a[i], b[i]);
@@ -333,9 +302,8 @@ TEST(Simd, PowersOfFloatsAreThoseOfScalars) {
   const auto bits = [](float x) { return x == x ? std::bit_cast<uint32_t>(x) : 0x7fc00000u; };
   for (const KernelFamily family : available_kernel_families()) {
     kernel_of(HWY_DISPATCH_TABLE(float_powers), family)(static_cast<int64_t>(a.size()), a.data(), b.data(), y.data());
-    for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t i = 0; i < a.size(); ++i)
       ASSERT_EQ(bits(y[i]), bits(expected[i])) << a[i] << ", " << b[i] << ": " << y[i] << " in " << name(family);
-    }
   }
 }
 
@@ -349,9 +317,8 @@ TEST(Simd, LogarithmsOfFloatsAreThoseOfScalars) {
   const auto bits = [](float v) { return v == v ? std::bit_cast<uint32_t>(v) : 0x7fc00000u; };
   for (const KernelFamily family : available_kernel_families()) {
     kernel_of(HWY_DISPATCH_TABLE(float_logarithms), family)(static_cast<int64_t>(x.size()), x.data(), y.data());
-    for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t i = 0; i < x.size(); ++i)
       ASSERT_EQ(bits(y[i]), bits(expected[i])) << x[i] << ": " << y[i] << " in " << name(family);
-    }
   }
 }
 
@@ -359,9 +326,11 @@ TEST(Simd, FormulasReadAsOnScalars) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x{-3, -0.5f, 0, 0.5f, 3, nan, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, -19};
   std::vector<float> y(x.size());
-  kernel_of(HWY_DISPATCH_TABLE(elementary_float))(kCount, static_cast<int64_t>(x.size()), x.data(), y.data());
+  const auto* formulas = kernel_of(HWY_DISPATCH_TABLE(elementary_float))();
+  while (std::get<2>(*formulas)) ++formulas;
+  std::get<0>(formulas[0])(static_cast<int64_t>(x.size()), x.data(), y.data());
   for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(y[i] == 1 - x[i] * x[i] || x[i] != x[i]);
-  kernel_of(HWY_DISPATCH_TABLE(elementary_float))(kCount + 1, static_cast<int64_t>(x.size()), x.data(), y.data());
+  std::get<0>(formulas[1])(static_cast<int64_t>(x.size()), x.data(), y.data());
   EXPECT_EQ(y[0], -3);
   EXPECT_EQ(y[1], -1);
   EXPECT_EQ(y[3], 2);

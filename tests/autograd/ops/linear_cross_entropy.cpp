@@ -72,7 +72,7 @@ void expect_close_results(const Results& a, const Results& b, double room) {
 
 TEST(LinearCrossEntropy, OfOneChunkHasTheBitsOfTheComposition) {
   for (const DType dtype : {kFloat32, kFloat64}) {
-    for (const Shape& rows : {Shape{}, Shape{7}, Shape{3, 5}}) {
+    for (const Shape& rows : {Shape{}, Shape{7}, Shape{3, 5}})
       for (const Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
         HeadCase c = head_case(rows, 37, 6, dtype);
         c.options.reduction = reduction;
@@ -86,7 +86,6 @@ TEST(LinearCrossEntropy, OfOneChunkHasTheBitsOfTheComposition) {
         c.weight = c.weight.t().contiguous().t();
         expect_same_results(results(c, true), results(c, false));
       }
-    }
   }
 }
 
@@ -150,8 +149,7 @@ TEST(LinearCrossEntropy, KeepsItsArgumentsForASecondBackward) {
   const HeadCase c = head_case({4}, 11, 3);
   const Tensor x = c.x.as_leaf(), weight = c.weight.as_leaf();
   Tape tape;
-  const Tensor loss = c.fused(x, weight, {});
-  const Tensor first = tape.backward(loss, {.retain_graph = true})[weight].detach();
+  const Tensor loss = c.fused(x, weight, {}), first = tape.backward(loss, {.retain_graph = true})[weight].detach();
   EXPECT_TRUE(same_bits(first, tape.backward(loss)[weight]));
 }
 
@@ -196,7 +194,7 @@ TEST(LinearCrossEntropy, WithoutRowsAndWithInfiniteLogits) {
   ignored.target = full({2}, -100, kInt64);
   expect_same_results(results(ignored, true), results(ignored, false));
   HeadCase lowest = head_case({2}, 7, 3);
-  lowest.bias = full({7}, -std::numeric_limits<double>::infinity());
+  lowest.bias = full({7}, -kInf);
   lowest.options.reduction = Reduction::sum;
   expect_same_results(results(lowest, true), results(lowest, false));
 }

@@ -9,10 +9,6 @@ namespace {
 
 constexpr Reduction kReductions[] = {Reduction::none, Reduction::sum, Reduction::mean};
 
-struct Pair {
-  Tensor a, b;
-};
-
 using LossFunction = std::function<Tensor(std::span<const Tensor>)>;
 void expect_gradients(const LossFunction& f, const std::vector<Tensor>& inputs) {
   EXPECT_TRUE(gradients_match(f, inputs));
@@ -47,13 +43,12 @@ TEST(Losses, OfClassesAlongAnyAxis) {
     expect_near(by_axis, nll_loss(log_p.transpose(1, 2), target, {.reduction = reduction, .weight = weight}));
     expect_gradients([=](auto x) { return cross_entropy(x[0], target, first); }, {logits});
     expect_gradients([=](auto x) { return nll_loss(x[0], target, {.reduction = reduction, .axis = 1}); }, {logits});
-    for (const int p : {1, 2}) {
+    for (const int p : {1, 2})
       expect_gradients(
           [=](auto x) {
             return multi_margin_loss(x[0], tensor({1, 3, 0}), {.reduction = reduction, .p = p, .weight = weight});
           },
           {without_ties({3, 5})});
-    }
   }
   // One-hot probabilities are classes.
   const Tensor rows = without_ties({3, 5}), ids = tensor({4, 0, 2});
@@ -66,22 +61,22 @@ TEST(Losses, OfMarginsAndCountsHaveSecondDerivatives) {
   const Tensor signs = tensor({{1., -1., 1., 1.}, {-1., -1., 1., -1.}, {1., 1., -1., 1.}}, kFloat64);
   const Tensor counts = tensor({0, 1, 2, 5});
   for (const Reduction reduction : kReductions) {
-    for (const Pair& pair : {Pair{without_ties({3, 4}), without_ties({3, 4}, 0.9)},
-                             Pair{without_ties({4, 3}).t(), without_ties({4}, 0.9)}}) {
-      expect_gradients([=](auto x) { return soft_margin_loss(x[0], x[1], reduction); }, {pair.a, pair.b});
+    for (const auto& [a, b] : {std::pair{without_ties({3, 4}), without_ties({3, 4}, 0.9)},
+                               {without_ties({4, 3}).t(), without_ties({4}, 0.9)}}) {
+      expect_gradients([=](auto x) { return soft_margin_loss(x[0], x[1], reduction); }, {a, b});
       expect_gradients(
           [=](auto x) { return margin_ranking_loss(x[0], x[1], signs, {.reduction = reduction, .margin = 0.43}); },
-          {pair.a, pair.b});
-      expect_gradients([=](auto x) { return hinge_embedding_loss(x[0], signs, {.reduction = reduction}); }, {pair.a});
+          {a, b});
+      expect_gradients([=](auto x) { return hinge_embedding_loss(x[0], signs, {.reduction = reduction}); }, {a});
       for (const bool full : {false, true}) {
         expect_gradients([=](auto x) { return poisson_nll_loss(x[0], x[1], {.reduction = reduction, .full = full}); },
-                         {pair.a, abs(pair.b) * 3 + 1.2});
+                         {a, abs(b) * 3 + 1.2});
         expect_gradients(
             [=](auto x) {
               return poisson_nll_loss(x[0], counts,
                                       {.reduction = reduction, .log_input = false, .full = full, .eps = 0.1});
             },
-            {abs(pair.a) + 0.1});
+            {abs(a) + 0.1});
       }
     }
     if (reduction == Reduction::mean) continue;
@@ -114,7 +109,7 @@ TEST(Losses, OfSaturatedProbabilitiesHaveFiniteSecondDerivatives) {
 // 1 / count gives infinite weights for classes that the targets lack. 9000 classes are read in several chunks.
 TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
   const KeepThreads keep;
-  for (const int64_t classes : {3, 9000}) {
+  for (const int64_t classes : {3, 9000})
     for (const DType type : {kFloat32, kFloat64}) {
       const Tensor rows = without_ties({4, classes}).to(type), target = tensor({1, 2, -100, 1});
       const Tensor logits = cat({rows, full({1, classes}, -kInf, type)}), targets = cat({target, tensor({2})});
@@ -123,39 +118,33 @@ TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
         return w.to(type);
       };
       for (const Reduction reduction : kReductions) {
-        const auto entropy = [&](const Tensor& w) {
-          return [=](const Tensor& x) { return cross_entropy(x, targets, {.reduction = reduction, .weight = w}); };
-        };
-        const auto in_place = [&](const Tensor& w) {  // nothing else holds the logits
-          return [=](auto& x) { return cross_entropy(x * 1.5, targets, {.reduction = reduction, .weight = w}); };
-        };
-        const auto likelihood = [&](const Tensor& w) {
-          return [=](auto& x) { return nll_loss(x.slice(0, 0, 4), target, {.reduction = reduction, .weight = w}); };
-        };
-        const auto margin = [&](const Tensor& w) {
-          return [=](const Tensor& x) {
-            return multi_margin_loss(x.slice(0, 0, 2), tensor({1, 2}), {.reduction = reduction, .weight = w});
-          };
-        };
-        const auto same = [&](const char* name, auto loss) {
-          for (const double unused : {kInf, -kInf, kNan}) {
+        const auto same = [&](const char* name, const auto& loss) {
+          for (const double unused : {kInf, -kInf, kNan})
             for (const int threads : {1, 2, 3}) {
               set_num_threads(threads);
               for (const bool again : {false, true}) {
-                const Tensor got = slope(loss(weights(unused)), logits, again);
+                const auto with = [&](double number) {
+                  return slope([&, w = weights(number)](const Tensor& x) { return loss(x, w); }, logits, again);
+                };
+                const Tensor got = with(unused);
                 EXPECT_TRUE(all_finite(got)) << name << " " << unused;
-                EXPECT_TRUE(equal(got, slope(loss(weights(1)), logits, again))) << name << " " << unused;
+                EXPECT_TRUE(equal(got, with(1))) << name << " " << unused;
               }
             }
-          }
+        };
+        const auto entropy = [&](const Tensor& x, const Tensor& w) {
+          return cross_entropy(x, targets, {.reduction = reduction, .weight = w});
         };
         same("cross_entropy", entropy);
-        same("cross_entropy in place", in_place);
-        same("nll_loss", likelihood);
-        same("multi_margin_loss", margin);
+        same("cross_entropy in place", [&](auto& x, auto& w) { return entropy(x * 1.5, w); });  // nothing else holds it
+        same("nll_loss", [&](auto& x, auto& w) {
+          return nll_loss(x.slice(0, 0, 4), target, {.reduction = reduction, .weight = w});
+        });
+        same("multi_margin_loss", [&](auto& x, auto& w) {
+          return multi_margin_loss(x.slice(0, 0, 2), tensor({1, 2}), {.reduction = reduction, .weight = w});
+        });
       }
     }
-  }
   // A class that is a target, or that smoothing makes one, has its weight.
   const Tensor x = tensor({{1., 2., 3.}, {1., 2., 3.}}), w = tensor({kInf, 1., 1.});
   const CrossEntropyOptions each{.reduction = Reduction::none, .weight = w};
@@ -170,16 +159,14 @@ TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
 }
 
 TEST(Losses, OfProbabilitiesHaveAGradientOfTheWeights) {
-  for (const Reduction reduction : kReductions) {
-    for (const double smoothing : {0., 0.2}) {
+  for (const Reduction reduction : kReductions)
+    for (const double smoothing : {0., 0.2})
       expect_gradients(
           [=](auto x) {
             return cross_entropy(x[0], x[1],
                                  {.reduction = reduction, .label_smoothing = smoothing, .weight = x[2], .axis = 1});
           },
           {without_ties({2, 4, 3}), without_ties({2, 4, 3}, 0.9), abs(without_ties({4}, 1.3))});
-    }
-  }
   // By PyTorch.
   const Tensor x = tensor({{1., 2., 3.}, {3., 1., 0.}}, kFloat64), p = softmax(x);
   expect_near(slope([&](auto& w) { return cross_entropy(x, p, {.weight = w}); }, tensor({1., 2., 3.}, kFloat64)),
@@ -255,16 +242,14 @@ TEST(Errors, OfElementLossesThatWouldPairAllElements) {
     const std::string end =
         ", which would give [4, 4] (squeeze or unsqueeze an axis, or expand one operand if all pairs are meant)";
     EXPECT_TRUE(text.ends_with(end)) << text;
-    for (const auto& [x, t] : {std::pair(table, row), std::pair(table, scalar(0.25)), std::pair(column, column)}) {
+    for (const auto& [x, t] : {std::pair(table, row), std::pair(table, scalar(0.25)), std::pair(column, column)})
       EXPECT_EQ(error_of([&, &f = loss, &a = x, &b = t] { f(a, b); }), "no error") << name;
-    }
   }
 }
 
 // Log-probabilities.
 Tensor ctc_steps(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
-  Generator generator(seed);
-  return log_softmax(randn(shape, dtype, &generator));
+  return log_softmax(normal_of(shape, seed, dtype));
 }
 
 // What is read from the classes of all steps.
@@ -328,7 +313,7 @@ TEST(CtcLoss, OfNanHasGradientsOfNanInItsSequenceAlone) {
   const Tensor p = ctc_steps({4, 2, 4}, 3).detach();
   Tensor bad = p.clone();
   bad(1, 0, 1) = std::nan("");  // of a class that is a label
-  for (const bool zero : {false, true}) {
+  for (const bool zero : {false, true})
     for (const bool again : {false, true}) {
       const Tensor g = slope(
           [&](const Tensor& x) {
@@ -340,17 +325,11 @@ TEST(CtcLoss, OfNanHasGradientsOfNanInItsSequenceAlone) {
       EXPECT_EQ(amax(abs(g(3, 0))).item(), 0) << "after its last step";
       EXPECT_TRUE(all(isfinite(g.select(1, 1))));
     }
-  }
 }
 
 TEST(CtcLoss, OfImpossibleClassesHasAFiniteGradient) {
-  Tensor p = ctc_steps({4, 1, 4}, 3);
-  p = masked_fill(p,
-                  tensor({{{false, false, false, true}},
-                          {{true, false, false, false}},
-                          {{false, false, true, false}},
-                          {{false, false, false, false}}}),
-                  -kInf);
+  const Tensor impossible = one_hot(tensor({3, 0, 2, 4}), 5).slice(1, 0, 4).unsqueeze(1).to(kBool);  // none in the last
+  const Tensor p = masked_fill(ctc_steps({4, 1, 4}, 3), impossible, -kInf);
   for (const bool again : {false, true}) {
     const Tensor g = slope([&](auto& x) { return ctc_loss(x, tensor({{1, 2}}), tensor({4}), tensor({2})); }, p, again);
     EXPECT_TRUE(all(isfinite(g)));
@@ -381,9 +360,8 @@ TEST(CtcLoss, TakesLabelsAndLengthsOfEveryInteger) {
   const Tensor p = ctc_steps({5, 2, 4}, 6), targets = tensor({{1, 2}, {3, 0}}), steps = tensor({5, 4}),
                counts = tensor({2, 1});
   const double loss = ctc_loss(p, targets, steps, counts).item();
-  for (const DType dtype : {kInt32, kUInt8}) {
+  for (const DType dtype : {kInt32, kUInt8})
     EXPECT_EQ(ctc_loss(p, targets.to(dtype), steps.to(dtype), counts.to(dtype)).item(), loss) << name(dtype);
-  }
 }
 
 }  // namespace

@@ -46,13 +46,12 @@ void expect_order(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_row
   const MatrixView<const T> a_view{a.data(), a_by_rows ? k : 1, a_by_rows ? 1 : m};
   const MatrixView<const T> b_view{b.data(), b_by_rows ? n : 1, b_by_rows ? 1 : k};
   std::vector<T> expected = before;
-  for (int64_t i = 0; i < m; ++i) {
+  for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       T& c = expected[static_cast<std::size_t>(i * n + j)];
       c = in_order(k, alpha, a.data() + i * a_view.row_stride, a_view.col_stride, b.data() + j * b_view.col_stride,
                    b_view.row_stride, beta, c);
     }
-  }
   for (const int threads : {1, 2, 3, 7}) {
     set_num_threads(threads);
     std::vector<T> c = before;
@@ -64,23 +63,21 @@ void expect_order(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_row
 TEST(ProductOrder, AnyNumberOfRows) {
   const KeepThreads keep;
   for (const int64_t m : {1, 2, 3, 4, 5, 8, 9, 16, 17}) {
-    for (const int64_t n : {1, 8, 15, 16, 17, 50}) {
+    for (const int64_t n : {1, 8, 15, 16, 17, 50})
       for (const int64_t k : {1, 3, 4, 17, 64, 255, 256, 257, 300, 513, 771}) {
-        for (const bool a_by_rows : {true, false}) {
+        for (const bool a_by_rows : {true, false})
           for (const bool b_by_rows : {true, false}) {
             expect_order<float>(m, n, k, a_by_rows, b_by_rows, 1, 0);
             if (n == 17 && m % 2 == 1) expect_order<float>(m, n, k, a_by_rows, b_by_rows, -0.3F, 0.7F);
             if (n >= 16 && m < 6) expect_order<double>(m, n, k, a_by_rows, b_by_rows, 1, k % 2 == 0 ? 0.0 : 1.0);
           }
-        }
       }
-    }
   }
 }
 
 TEST(ProductOrder, LargeProducts) {
   const KeepThreads keep;
-  for (const bool a_by_rows : {true, false}) {
+  for (const bool a_by_rows : {true, false})
     for (const bool b_by_rows : {true, false}) {
       expect_order<float>(1, 1100, 1030, a_by_rows, b_by_rows, 1, 0);
       expect_order<float>(3, 700, 900, a_by_rows, b_by_rows, 1, 1);
@@ -90,7 +87,6 @@ TEST(ProductOrder, LargeProducts) {
       expect_order<float>(130, 260, 300, a_by_rows, b_by_rows, 1, 0);
       expect_order<double>(130, 100, 300, a_by_rows, b_by_rows, 1, 0);
     }
-  }
 }
 
 TEST(ProductOrder, LongSums) {
@@ -109,10 +105,9 @@ TEST(ProductOrder, LongSums) {
   for (const int64_t depth : {k, k - 1, int64_t{70001}, int64_t{256}}) {
     std::vector<float> c(10);
     packed.multiply_part(2, 5, depth, 1, a.data(), k, 0, c.data(), 5);
-    for (int64_t i = 0; i < 10; ++i) {
+    for (int64_t i = 0; i < 10; ++i)
       EXPECT_EQ(c[static_cast<std::size_t>(i)],
                 in_order(depth, 1.0F, a.data() + i / 5 * k, 1, b.data() + i % 5, 5, 0.0F, 0.0F));
-    }
   }
 }
 

@@ -25,22 +25,14 @@ TEST(Segments, OfMinusInfinityAreLikeMaskedRowsOfSoftmax) {
   expect_near(segment_softmax(x, index, 2), {0, 0.5, 0, 0.5});
   expect_near(segment_softmax(tensor({kInf, 1., 2., 1.}), index, 2), {kNan, 0.5, kNan, 0.5});
   expect_near(segment_softmax(tensor({1000., 1., 1000., kNan}), index, 2), {0.5, kNan, 0.5, kNan});
-  for (const bool again : {false, true}) {
-    Tape tape;
-    const Tensor leaf = x.as_leaf();
-    const Tensor y = sum(segment_softmax(leaf, index, 2) * tensor({1., 2., 3., 4.}));
-    expect_near(tape.backward(y, {.create_graph = again})[leaf], {0, -0.5, 0, 0.5});
-  }
+  const auto weighted = [&](const Tensor& v) { return segment_softmax(v, index, 2) * tensor({1., 2., 3., 4.}); };
+  for (const bool again : {false, true}) expect_near(slope(weighted, x, again), {0, -0.5, 0, 0.5});
 }
 
 TEST(Segments, ShareTheGradientOfEqualExtremes) {
   const Tensor x = tensor({1., 3., 3., 3., 2.}), index = tensor({0, 0, 0, 1, 0});
-  for (const bool again : {false, true}) {
-    Tape tape;
-    const Tensor leaf = x.as_leaf();
-    const Tensor y = sum(segment_max(leaf, index, 2) * tensor({3., 5.}));
-    expect_near(tape.backward(y, {.create_graph = again})[leaf], {0, 1.5, 1.5, 5, 0});
-  }
+  const auto weighted = [&](const Tensor& v) { return segment_max(v, index, 2) * tensor({3., 5.}); };
+  for (const bool again : {false, true}) expect_near(slope(weighted, x, again), {0, 1.5, 1.5, 5, 0});
 }
 
 TEST(Segments, WithoutRowsHaveNoPartInSecondDerivatives) {
@@ -58,15 +50,11 @@ TEST(Segments, HaveOneGradientRecordedOrNot) {
   Generator generator(3);
   const Tensor x = randn({97, 37}, kFloat32, &generator), index = randint(0, 11, {97}, &generator);
   for (const auto f : {segment_max, segment_min, segment_softmax, segment_logsumexp}) {
-    Tensor grads[2];
-    for (const bool again : {false, true}) {
-      Tape tape;
-      const Tensor leaf = x.as_leaf(), y = f(leaf, index, 11);
-      grads[again] =
-          tape.backward(sum(y * sin(arange(y.numel()).to(kFloat32)).reshape(y.shape())), {.create_graph = again})[leaf]
-              .detach();
-    }
-    EXPECT_TRUE(same_bits(grads[0], grads[1]));
+    const auto weighted = [&](const Tensor& v) {
+      const Tensor y = f(v, index, 11);
+      return y * sin(arange(y.numel()).to(kFloat32)).reshape(y.shape());
+    };
+    EXPECT_TRUE(same_bits(slope(weighted, x), slope(weighted, x, true)));
   }
 }
 
@@ -78,27 +66,27 @@ TEST(Segments, AddRowsInTheOrderOfTheirPositions) {
 
 // --- sparse matrices ---
 
+// The derivative of y cos(y).
+Tensor wavy_slope(const Tensor& y) { return cos(y) - y * sin(y); }
+
 TEST(SparseMatrices, HaveTheGradientsOfSegments) {
   Generator generator(7);
   const Tensor offsets = tensor({0, 2, 2, 5}), columns = tensor({3, 0, 1, 1, 2});
   const Tensor rows = repeat_interleave(arange(3), tensor({2, 0, 3}));
-  const Tensor weights = randn({5}, kFloat64, &generator), x = randn({4, 6}, kFloat64, &generator);
-  Tape tape;
-  const Tensor w = weights.as_leaf(), leaf = x.as_leaf();
-  const Tensor one = sparse_matmul(offsets, columns, w, leaf);
-  const Tensor other = segment_sum(index_select(leaf, 0, columns) * w.unsqueeze(1), rows, 3);
-  EXPECT_LT(largest_difference(one, other), 1e-14);
-  const Gradients of_one = tape.backward(sum(one * cos(one)), {.create_graph = true});
-  const Gradients of_other = tape.backward(sum(other * cos(other)));
-  for (const Tensor& input : {w, leaf}) EXPECT_LT(largest_difference(of_one[input], of_other[input]), 1e-13);
+  const std::vector<Tensor> weights_and_x{randn({5}, kFloat64, &generator), randn({4, 6}, kFloat64, &generator)};
+  const auto one = value_and_gradients([&](auto& in) { return sparse_matmul(offsets, columns, in[0], in[1]); },
+                                       weights_and_x, wavy_slope, true);
+  const auto other = value_and_gradients(
+      [&](auto& in) { return segment_sum(index_select(in[1], 0, columns) * in[0].unsqueeze(1), rows, 3); },
+      weights_and_x, wavy_slope);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_LT(largest_difference(one[i], other[i]), i == 0 ? 1e-14 : 1e-13);
 }
 
 TEST(SparseMatrices, KeepForBackwardWhatGradientsNeed) {
   const Tensor offsets = tensor({0, 1, 2}), columns = tensor({1, 0}), values = tensor({2., 3.});
   const Tensor leaf = tensor({{1., 2.}, {3., 4.}}).as_leaf();
   Tape tape;
-  const Tensor dense = leaf * 1, left = leaf * 1;
-  const Tensor y = sparse_matmul(offsets, columns, values, dense);
+  const Tensor dense = leaf * 1, left = leaf * 1, y = sparse_matmul(offsets, columns, values, dense);
   const Tensor z = sampled_matmul(offsets, columns, left, ones({2, 2}));
   EXPECT_TRUE(dense.unique());
   EXPECT_TRUE(left.unique());
@@ -122,16 +110,14 @@ Tensor stepwise(const Tensor& a, const Tensor& b, const Tensor& initial, bool re
 
 TEST(LinearScan, IsAnOperationPerStep) {
   Generator generator(5);
-  const Tensor a = rand({50, 3, 13}, kFloat64, &generator), b = randn({50, 3, 13}, kFloat64, &generator);
-  const Tensor initial = randn({3, 13}, kFloat64, &generator);
+  const std::vector<Tensor> inputs{rand({50, 3, 13}, kFloat64, &generator), randn({50, 3, 13}, kFloat64, &generator),
+                                   randn({3, 13}, kFloat64, &generator)};
   for (const bool reverse : {false, true}) {
-    Tape tape;
-    const Tensor x = a.as_leaf(), y = b.as_leaf(), h = initial.as_leaf();
-    const Tensor one = linear_scan(x, y, 0, h, reverse), other = stepwise(x, y, h, reverse);
-    EXPECT_LT(largest_difference(one, other), 1e-13);
-    const Gradients of_one = tape.backward(sum(one * cos(one)), {.create_graph = true});
-    const Gradients of_other = tape.backward(sum(other * cos(other)));
-    for (const Tensor& leaf : {x, y, h}) EXPECT_LT(largest_difference(of_one[leaf], of_other[leaf]), 1e-12);
+    const auto one = value_and_gradients([&](auto& in) { return linear_scan(in[0], in[1], 0, in[2], reverse); }, inputs,
+                                         wavy_slope, true);
+    const auto other =
+        value_and_gradients([&](auto& in) { return stepwise(in[0], in[1], in[2], reverse); }, inputs, wavy_slope);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_LT(largest_difference(one[i], other[i]), i == 0 ? 1e-13 : 1e-12);
   }
 }
 
@@ -236,8 +222,7 @@ TEST(Sets, SortLongRowsAsAStableSortDoes) {
   };
   for (const int64_t n : {9, 500, 3000}) {
     Tensor x = floor(randn({n}, kFloat64) * 20) / 4;  // with zeros of both signs
-    x = cat({x, -x, tensor({std::numeric_limits<double>::quiet_NaN()}, kFloat64).expand({3}), log(zeros({2}, kFloat64)),
-             -log(zeros({2}, kFloat64)), x});
+    x = cat({x, -x, tensor({kNan}, kFloat64).expand({3}), log(zeros({2}, kFloat64)), -log(zeros({2}, kFloat64)), x});
     check(x, double());
     check(x.to(kFloat32), float());
     const Tensor whole = cat({randint(-1000, 1000, {n}), full({2}, -0x1p63, kInt64), full({2}, 0x1p62, kInt64)});
@@ -251,7 +236,7 @@ TEST(SelectiveScan, IsTheRecurrenceOfEveryChannel) {
   const Tensor u = randn({2, 5, 3}, kFloat64), delta = rand({2, 5, 3}, kFloat64), a = -rand({3, 2}, kFloat64);
   const Tensor b = randn({2, 5, 2}, kFloat64), c = randn({2, 5, 2}, kFloat64), d = randn({3}, kFloat64);
   const Tensor y = selective_scan(u, delta, a, b, c, d), without = selective_scan(u, delta, a, b, c);
-  for (int64_t i = 0; i < 2; ++i) {
+  for (int64_t i = 0; i < 2; ++i)
     for (int64_t e = 0; e < 3; ++e) {
       Tensor h = zeros({2}, kFloat64);
       for (int64_t t = 0; t < 5; ++t) {
@@ -262,7 +247,6 @@ TEST(SelectiveScan, IsTheRecurrenceOfEveryChannel) {
         EXPECT_NEAR(y[i][t][e].item(), out + (d[e] * x).item(), 1e-12);
       }
     }
-  }
   EXPECT_EQ(selective_scan(u.slice(1, 0, 0), delta.slice(1, 0, 0), a, b.slice(1, 0, 0), c.slice(1, 0, 0)).shape(),
             (Shape{2, 0, 3}));
 }

@@ -1,4 +1,5 @@
 // Window attention against full attention with a mask, with gradients; its costs and draws.
+#include <tapegrad/autograd/ops/detail/matrices.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -12,14 +13,13 @@ Tensor visible(int64_t queries, int64_t keys, const Options& options) {
   const auto is_global = [&](int64_t p) {
     return std::find(options.global_tokens.begin(), options.global_tokens.end(), p) != options.global_tokens.end();
   };
-  for (int64_t t = 0; t < queries; ++t) {
+  for (int64_t t = 0; t < queries; ++t)
     for (int64_t s = 0; s < keys; ++s) {
       const int64_t p = keys - queries + t;
       bool seen = is_global(s) || is_global(p);
       for (int64_t j = -options.window; j <= options.window; ++j) seen = seen || s == p + j * options.dilation;
       mask.mutable_data<bool>()[t * keys + s] = seen && (!options.causal || s <= p);
     }
-  }
   return mask;
 }
 
@@ -30,8 +30,7 @@ Tensor by_mask(const Tensor& q, const Tensor& k, const Tensor& v, const Options&
 }
 
 // y, dq, dk and dv.
-template <class F>
-std::vector<Tensor> run(const F& f, const Tensor& q, const Tensor& k, const Tensor& v) {
+std::vector<Tensor> run(const auto& f, const Tensor& q, const Tensor& k, const Tensor& v) {
   return value_and_gradients([&](auto& x) { return f(x[0], x[1], x[2]); }, {q, k, v},
                              [](const Tensor& y) { return normal_of(y.shape(), 77, y.dtype()); });
 }
@@ -85,20 +84,13 @@ std::vector<WindowCase> cases() {
 }
 
 TEST(WindowAttention, EqualsFullAttentionBehindAMask) {
-  for (const WindowCase& c : cases()) {
+  for (const WindowCase& c : cases())
     for (const Shape& lead : {Shape{}, Shape{2, 3}}) {
-      const auto shaped = [&](int64_t rows, int64_t columns) {
-        Shape shape = lead;
-        shape.push_back(rows);
-        shape.push_back(columns);
-        return shape;
-      };
-      const Tensor q = normal_of(shaped(c.queries, 8), 1), k = normal_of(shaped(c.keys, 8), 2);
-      const Tensor v = normal_of(shaped(c.keys, 5), 3);
+      const Tensor q = normal_of(with_axes(lead, {c.queries, 8}), 1), k = normal_of(with_axes(lead, {c.keys, 8}), 2);
+      const Tensor v = normal_of(with_axes(lead, {c.keys, 5}), 3);
       expect_full_attention(q, k, v, c.options, 1e-10, c.name);
       expect_full_attention(q.to(kFloat32), k.to(kFloat32), v.to(kFloat32), c.options, 1e-4, c.name + ", float32");
     }
-  }
 }
 
 TEST(WindowAttention, TakesMasksAndBroadcasts) {
@@ -189,7 +181,7 @@ TEST(WindowAttention, DropsAsDocumented) {
   const int64_t slots = 2 * window + 1, draws = slots + 1;
   const Tensor kept = dropout(ones({t * draws + t}, kFloat64), 0.4, true, &theirs);
   const auto factor = [&](int64_t i) { return kept.to_vector<double>()[static_cast<std::size_t>(i)]; };
-  for (int64_t q = 0; q < t; ++q) {
+  for (int64_t q = 0; q < t; ++q)
     for (int64_t s = 0; s < t; ++s) {
       double expected = 0;
       if (q == 4) {
@@ -201,7 +193,6 @@ TEST(WindowAttention, DropsAsDocumented) {
       }
       EXPECT_NEAR(dropped[q][s].item(), w[q][s].item() * expected, 1e-12) << q << ", " << s;
     }
-  }
   EXPECT_EQ(ours.random64(), theirs.random64());
   dropping.training = false;
   EXPECT_TRUE(equal(sliding_window_attention(x, x, identity, dropping), w));

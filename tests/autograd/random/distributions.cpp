@@ -319,8 +319,7 @@ TEST(Distributions, ImpossibleAndCertainCounts) {
   EXPECT_NEAR(dist::Binomial(1e7, 0).log_prob(tensor({0.})).item(), 0, 1e-12);  // PyTorch: -1.19
   expect_near(dist::Poisson(0).log_prob(k), {0, -kInf, -kInf});
   expect_near(dist::Binomial(7, tensor({0., 1.})).entropy(), {0, 0});
-  const Tensor slope = tensor({0., 1.}).as_leaf();
-  const Tensor g = Tape().backward(sum(dist::Bernoulli(slope).entropy()))[slope];
+  const Tensor slope = tensor({0., 1.}).as_leaf(), g = Tape().backward(sum(dist::Bernoulli(slope).entropy()))[slope];
   EXPECT_NEAR(g[0].item(), -g[1].item(), 1e-3);
 }
 

@@ -52,13 +52,12 @@ TEST(Divergences, BetweenFamiliesHaveSecondDerivatives) {
     if (from == to || of["value"].dump().find("inf") != std::string::npos) continue;
     std::vector<std::pair<int, std::string>> keys;
     std::vector<Tensor> inputs;
-    for (const int side : {0, 1}) {
+    for (const int side : {0, 1})
       for (const auto& [key, value] : of[side == 0 ? "p" : "q"][1].items()) {
         keys.emplace_back(side, key);
         const bool at_a_bound = side == 0 && key == "low";  // steps must not leave q's support
         inputs.push_back(read_tensor(value, kFloat64) + (at_a_bound ? 0.0625 : 0));
       }
-    }
     const auto divergence = [&](std::span<const Tensor> x) {
       Parameters sides[2];
       for (std::size_t i = 0; i < keys.size(); ++i) sides[keys[i].first][keys[i].second] = x[i];
@@ -232,9 +231,8 @@ void check_row(const json& row, DType dtype) {
 }
 
 TEST(LargeParameters, AreExact) {
-  for (const json& row : stored("large_parameters.json")) {
+  for (const json& row : stored("large_parameters.json"))
     for (const DType dtype : {kFloat32, kFloat64}) check_row(row, dtype);
-  }
 }
 
 }  // namespace

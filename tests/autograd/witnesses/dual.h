@@ -40,14 +40,24 @@ namespace tapegrad::N_DUAL {
 using Number = long double;
 
 // A number without its slopes, and whether nothing of it is there.
+auto plain(std::floating_point auto x) { return x; }
+bool is_zero(std::floating_point auto x) { return x == 0; }
 template <std::floating_point T>
-T plain(T x) {
-  return x;
+void set_plain(T& x, T value) {
+  x = value;
 }
-template <std::floating_point T>
-bool is_zero(T x) {
-  return x == 0;
-}
+
+using std::erf, std::pow, std::fmod, std::atan2, std::floor, std::ceil, std::trunc, std::abs;
+using std::exp, std::expm1, std::exp2, std::log, std::log1p, std::log2, std::log10, std::sqrt, std::sin, std::cos;
+using std::tan, std::asin, std::acos, std::atan, std::sinh, std::cosh, std::tanh, std::asinh, std::acosh, std::atanh;
+auto round(std::floating_point auto x) { return std::nearbyint(x); }
+
+inline constexpr Number kLogOf2 = 0.693147180559945309417232121458176568L;
+inline constexpr Number kLogOf10 = 2.302585092994045684017991454684364208L;
+inline constexpr Number kTwoOverRootOfPi = 1.128379167095512573896158903121545172L;
+
+// 1 - x^2, without cancellation, and so that neither its derivatives cancel.
+auto rest_of_square(auto x) { return std::abs(plain(x)) < 0.5 ? 1 - x * x : (1 - x) * (1 + x); }
 
 struct Truth {
   bool is;
@@ -71,6 +81,10 @@ struct Vec {
   requires(std::is_arithmetic_v<S> && !std::is_same_v<S, T>) Vec(S v) : value(static_cast<T>(v)) {}  // NOLINT
   Vec(T v, T s) : value(v), slope(s) {}
 
+  friend auto plain(const Vec& x) { return plain(x.value); }
+  friend bool is_zero(const Vec& x) { return is_zero(x.value) && is_zero(x.slope); }
+  friend void set_plain(Vec& x, auto v) { set_plain(x.value, v); }
+
   friend Vec operator+(Vec a, Vec b) { return {a.value + b.value, a.slope + b.slope}; }
   friend Vec operator-(Vec a, Vec b) { return {a.value - b.value, a.slope - b.slope}; }
   friend Vec operator-(Vec a) { return {-a.value, -a.slope}; }
@@ -93,206 +107,76 @@ struct Vec {
 
   // factor times the slope of x; nothing where x is a constant, whatever the factor is.
   friend T times(T factor, const Vec& x) { return is_zero(x.slope) ? T(0) : factor * x.slope; }
+
+  // Elementary functions: {f(x), f'(x) x'}.
+  friend Vec exp(Vec x) { return {exp(x.value), times(exp(x.value), x)}; }
+  friend Vec expm1(Vec x) { return {expm1(x.value), times(exp(x.value), x)}; }
+  friend Vec exp2(Vec x) { return {exp2(x.value), times(exp2(x.value) * kLogOf2, x)}; }
+  friend Vec log(Vec x) { return {log(x.value), times(1 / x.value, x)}; }
+  friend Vec log1p(Vec x) { return {log1p(x.value), times(1 / (1 + x.value), x)}; }
+  friend Vec log2(Vec x) { return {log2(x.value), times(1 / (x.value * kLogOf2), x)}; }
+  friend Vec log10(Vec x) { return {log10(x.value), times(1 / (x.value * kLogOf10), x)}; }
+  friend Vec sqrt(Vec x) { return {sqrt(x.value), times(1 / (2 * sqrt(x.value)), x)}; }
+  friend Vec rsqrt(Vec x) { return 1 / sqrt(x); }
+  friend Vec sin(Vec x) { return {sin(x.value), times(cos(x.value), x)}; }
+  friend Vec cos(Vec x) { return {cos(x.value), times(-sin(x.value), x)}; }
+  friend Vec tan(Vec x) {
+    const T c = cos(x.value);
+    return {tan(x.value), times(1 / (c * c), x)};
+  }
+  friend Vec asin(Vec x) { return {asin(x.value), times(1 / sqrt(rest_of_square(x.value)), x)}; }
+  friend Vec acos(Vec x) { return {acos(x.value), times(-1 / sqrt(rest_of_square(x.value)), x)}; }
+  friend Vec atan(Vec x) { return {atan(x.value), times(1 / (1 + x.value * x.value), x)}; }
+  friend Vec sinh(Vec x) { return {sinh(x.value), times(cosh(x.value), x)}; }
+  friend Vec cosh(Vec x) { return {cosh(x.value), times(sinh(x.value), x)}; }
+  friend Vec tanh(Vec x) {
+    const T c = cosh(x.value);
+    return {tanh(x.value), std::abs(plain(x)) < 5000 ? times(1 / (c * c), x) : T(0)};
+  }
+  friend Vec asinh(Vec x) { return {asinh(x.value), times(1 / sqrt(x.value * x.value + 1), x)}; }
+  friend Vec acosh(Vec x) { return {acosh(x.value), times(1 / sqrt((x.value - 1) * (x.value + 1)), x)}; }
+  friend Vec atanh(Vec x) { return {atanh(x.value), times(1 / rest_of_square(x.value), x)}; }
+  friend Vec erf(Vec x) { return {erf(x.value), times(kTwoOverRootOfPi * exp(-(x.value * x.value)), x)}; }
+  friend Vec pow(Vec a, Vec b) {
+    const T y = pow(a.value, b.value);
+    Vec power = y;
+    if (!is_zero(a.slope)) power.slope = power.slope + b.value * pow(a.value, b.value - 1) * a.slope;
+    if (!is_zero(b.slope)) power.slope = power.slope + y * log(a.value) * b.slope;
+    return power;
+  }
+  friend Vec atan2(Vec y, Vec x) {
+    const T square = x.value * x.value + y.value * y.value;
+    return {atan2(y.value, x.value), times(x.value / square, y) - times(y.value / square, x)};
+  }
+  friend Vec abs(Vec x) { return plain(x) < 0 ? -x : x; }
+
+  // Constant between jumps.
+  friend Vec floor(Vec x) { return T(floor(x.value)); }
+  friend Vec ceil(Vec x) { return T(ceil(x.value)); }
+  friend Vec trunc(Vec x) { return T(trunc(x.value)); }
+  friend Vec round(Vec x) { return T(round(x.value)); }
+  friend Vec sign(Vec x) { return T((plain(x) > 0) - (plain(x) < 0)); }
+
+  // a - n b with a whole number n.
+  friend Vec fmod(Vec a, Vec b) {
+    const auto left = std::fmod(plain(a), plain(b)), n = std::nearbyint((plain(a) - left) / plain(b));
+    Vec y = a - Vec(n) * b;
+    set_plain(y, left);
+    return y;
+  }
+  friend Vec remainder(Vec a, Vec b) {
+    const Vec left = fmod(a, b);
+    return where((left != 0) & ((left < 0) ^ (b < 0)), left + b, left);
+  }
+
+  // Functions that the library's formulas have as one.
+  friend Vec sigmoid(Vec x) {
+    const Vec e = exp(-abs(x));
+    return where(x < 0, e, Vec(1)) / (1 + e);
+  }
+  friend Vec silu(Vec x) { return x * sigmoid(x); }
+  friend Vec softplus(Vec x) { return maximum(x, Vec(0)) + log1p(exp(-abs(x))); }
 };
-
-template <class T>
-auto plain(const Vec<T>& x) {
-  return plain(x.value);
-}
-template <class T>
-bool is_zero(const Vec<T>& x) {
-  return is_zero(x.value) && is_zero(x.slope);
-}
-
-// --- elementary functions: {f(x), f'(x) x'} ---
-
-using std::erf, std::pow, std::fmod, std::atan2, std::floor, std::ceil, std::trunc, std::abs;
-using std::exp, std::expm1, std::exp2, std::log, std::log1p, std::log2, std::log10, std::sqrt, std::sin, std::cos;
-using std::tan, std::asin, std::acos, std::atan, std::sinh, std::cosh, std::tanh, std::asinh, std::acosh, std::atanh;
-
-inline constexpr Number kLogOf2 = 0.693147180559945309417232121458176568L;
-inline constexpr Number kLogOf10 = 2.302585092994045684017991454684364208L;
-inline constexpr Number kTwoOverRootOfPi = 1.128379167095512573896158903121545172L;
-
-template <class T>
-Vec<T> exp(Vec<T> x) {
-  const T y = exp(x.value);
-  return {y, times(y, x)};
-}
-template <class T>
-Vec<T> expm1(Vec<T> x) {
-  return {expm1(x.value), times(exp(x.value), x)};
-}
-template <class T>
-Vec<T> exp2(Vec<T> x) {
-  const T y = exp2(x.value);
-  return {y, times(y * kLogOf2, x)};
-}
-template <class T>
-Vec<T> log(Vec<T> x) {
-  return {log(x.value), times(1 / x.value, x)};
-}
-template <class T>
-Vec<T> log1p(Vec<T> x) {
-  return {log1p(x.value), times(1 / (1 + x.value), x)};
-}
-template <class T>
-Vec<T> log2(Vec<T> x) {
-  return {log2(x.value), times(1 / (x.value * kLogOf2), x)};
-}
-template <class T>
-Vec<T> log10(Vec<T> x) {
-  return {log10(x.value), times(1 / (x.value * kLogOf10), x)};
-}
-template <class T>
-Vec<T> sqrt(Vec<T> x) {
-  const T y = sqrt(x.value);
-  return {y, times(1 / (2 * y), x)};
-}
-template <class T>
-Vec<T> rsqrt(Vec<T> x) {
-  return 1 / sqrt(x);
-}
-template <class T>
-Vec<T> sin(Vec<T> x) {
-  return {sin(x.value), times(cos(x.value), x)};
-}
-template <class T>
-Vec<T> cos(Vec<T> x) {
-  return {cos(x.value), times(-sin(x.value), x)};
-}
-template <class T>
-Vec<T> tan(Vec<T> x) {
-  const T c = cos(x.value);
-  return {tan(x.value), times(1 / (c * c), x)};
-}
-// 1 - x^2, without cancellation, and so that neither its derivatives cancel.
-template <class T>
-T rest_of_square(T x) {
-  return std::abs(plain(x)) < 0.5 ? 1 - x * x : (1 - x) * (1 + x);
-}
-template <class T>
-Vec<T> asin(Vec<T> x) {
-  return {asin(x.value), times(1 / sqrt(rest_of_square(x.value)), x)};
-}
-template <class T>
-Vec<T> acos(Vec<T> x) {
-  return {acos(x.value), times(-1 / sqrt(rest_of_square(x.value)), x)};
-}
-template <class T>
-Vec<T> atan(Vec<T> x) {
-  return {atan(x.value), times(1 / (1 + x.value * x.value), x)};
-}
-template <class T>
-Vec<T> sinh(Vec<T> x) {
-  return {sinh(x.value), times(cosh(x.value), x)};
-}
-template <class T>
-Vec<T> cosh(Vec<T> x) {
-  return {cosh(x.value), times(sinh(x.value), x)};
-}
-template <class T>
-Vec<T> tanh(Vec<T> x) {
-  const T c = cosh(x.value);
-  return {tanh(x.value), std::abs(plain(x)) < 5000 ? times(1 / (c * c), x) : T(0)};
-}
-template <class T>
-Vec<T> asinh(Vec<T> x) {
-  return {asinh(x.value), times(1 / sqrt(x.value * x.value + 1), x)};
-}
-template <class T>
-Vec<T> acosh(Vec<T> x) {
-  return {acosh(x.value), times(1 / sqrt((x.value - 1) * (x.value + 1)), x)};
-}
-template <class T>
-Vec<T> atanh(Vec<T> x) {
-  return {atanh(x.value), times(1 / rest_of_square(x.value), x)};
-}
-template <class T>
-Vec<T> erf(Vec<T> x) {
-  return {erf(x.value), times(kTwoOverRootOfPi * exp(-(x.value * x.value)), x)};
-}
-template <class T>
-Vec<T> pow(Vec<T> a, Vec<T> b) {
-  const T y = pow(a.value, b.value);
-  Vec<T> power = y;
-  if (!is_zero(a.slope)) power.slope = power.slope + b.value * pow(a.value, b.value - 1) * a.slope;
-  if (!is_zero(b.slope)) power.slope = power.slope + y * log(a.value) * b.slope;
-  return power;
-}
-template <class T>
-Vec<T> atan2(Vec<T> y, Vec<T> x) {
-  const T square = x.value * x.value + y.value * y.value;
-  return {atan2(y.value, x.value), times(x.value / square, y) - times(y.value / square, x)};
-}
-template <class T>
-Vec<T> abs(Vec<T> x) {
-  return plain(x) < 0 ? -x : x;
-}
-
-// Constant between jumps.
-template <class T>
-Vec<T> floor(Vec<T> x) {
-  return T(floor(x.value));
-}
-template <class T>
-Vec<T> ceil(Vec<T> x) {
-  return T(ceil(x.value));
-}
-template <class T>
-Vec<T> trunc(Vec<T> x) {
-  return T(trunc(x.value));
-}
-template <std::floating_point T>
-T round(T x) {
-  return std::nearbyint(x);
-}
-template <class T>
-Vec<T> round(Vec<T> x) {
-  return T(round(x.value));
-}
-template <class T>
-Vec<T> sign(Vec<T> x) {
-  return T((plain(x) > 0) - (plain(x) < 0));
-}
-
-// a - n b with a whole number n.
-template <class T>
-Vec<T> fmod(Vec<T> a, Vec<T> b) {
-  const auto left = std::fmod(plain(a), plain(b)), n = std::nearbyint((plain(a) - left) / plain(b));
-  Vec<T> y = a - Vec<T>(n) * b;
-  set_plain(y, left);
-  return y;
-}
-template <std::floating_point T>
-void set_plain(T& x, T value) {
-  x = value;
-}
-template <class T, class S>
-void set_plain(Vec<T>& x, S value) {
-  set_plain(x.value, value);
-}
-template <class T>
-Vec<T> remainder(Vec<T> a, Vec<T> b) {
-  const Vec<T> left = fmod(a, b);
-  return where((left != 0) & ((left < 0) ^ (b < 0)), left + b, left);
-}
-
-// --- functions that the library's formulas have as one ---
-
-template <class T>
-Vec<T> sigmoid(Vec<T> x) {
-  const Vec<T> e = exp(-abs(x));
-  return where(x < 0, e, Vec<T>(1)) / (1 + e);
-}
-template <class T>
-Vec<T> silu(Vec<T> x) {
-  return x * sigmoid(x);
-}
-template <class T>
-Vec<T> softplus(Vec<T> x) {
-  return maximum(x, Vec<T>(0)) + log1p(exp(-abs(x)));
-}
 
 // --- tables ---
 
@@ -315,9 +199,8 @@ void dual_row(const void* const* x, void* y, int64_t n, const void* context) {
     static_cast<void>(s);
     return F()(static_cast<const Vec<T>*>(x[X])[i]..., Vec<T>(s[S])...);
   };
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < n; ++i)
     static_cast<Vec<T>*>(y)[i] = at(i, std::make_index_sequence<kOperands>(), std::make_index_sequence<kScalars>());
-  }
 }
 
 template <class F>

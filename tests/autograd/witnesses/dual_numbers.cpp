@@ -52,14 +52,13 @@ Exact exact(const Row& row, const std::vector<Points>& x) {
   Exact e{Points(count), std::vector<Points>(operands, Points(count)),
           std::vector<std::vector<Points>>(operands, std::vector<Points>(operands, Points(count)))};
   for (std::size_t point = 0; point < count; ++point) {
-    for (std::size_t i = 0; i < operands; ++i) {
+    for (std::size_t i = 0; i < operands; ++i)
       for (std::size_t j = 0; j < operands; ++j) {
         const Twice y = at(row, x, point, i, j);
         e.value[point] = static_cast<double>(y.value.value);
         e.first[i][point] = static_cast<double>(y.value.slope);
         e.second[i][j][point] = static_cast<double>(y.slope.slope);
       }
-    }
   }
   return e;
 }
@@ -165,9 +164,8 @@ TEST(DualNumbers, FindWrongDerivatives) {
 TEST(DualNumbers, CheckEveryFormula) {
   std::set<MapKernel> checked;
   for (const Row& row : all_rows()) checked.insert(row.value->float32);
-  for (const N_DUAL::Made& formula : N_DUAL::made()) {
+  for (const N_DUAL::Made& formula : N_DUAL::made())
     EXPECT_TRUE(checked.contains(formula.first)) << "no row for the formula " << formula.type;
-  }
   EXPECT_GE(N_DUAL::made().size(), 100U);
 }
 

@@ -89,15 +89,13 @@ std::string differences(const Called& f, const Inputs& inputs, std::string& plai
 
 TEST(SameErrors, OfWrongCalls) {
   int calls = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(kTestsDir) + "/autograd/cases/error_texts")) {
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(kTestsDir) + "/autograd/cases/error_texts"))
     for (const auto& [line, text] : pairs_of_lines("autograd/cases/error_texts/" + entry.path().filename().string())) {
       const ReadCall call = read_call(line);
       std::string plain;
       EXPECT_EQ(differences(call.f, call.tensors, plain), "") << line;
       ++calls;
     }
-  }
   EXPECT_GT(calls, 400);
 }
 
@@ -152,7 +150,7 @@ TEST(SameErrors, OfChangedOperands) {
       const tasks::OpSample& sample = of.samples[s * count / some];
       if (is_left_out(of, sample)) continue;
       const Called f = [&](const Inputs& x) { return Inputs{sample.f(x)}; };
-      for (const Change& change : changes()) {
+      for (const Change& change : changes())
         for (std::size_t k = 0; k < sample.inputs.size(); ++k) {
           Inputs inputs = sample.inputs;
           inputs[k] = change.changed(inputs[k]);
@@ -162,7 +160,6 @@ TEST(SameErrors, OfChangedOperands) {
               << of.op << ", sample \"" << sample.label << "\", input " << k << ": " << change.name;
           ++calls, errors += plain != "no error";
         }
-      }
     }
   }
   EXPECT_GT(calls, 5'000);

@@ -97,9 +97,8 @@ std::string wrong(const OpSample& sample) {
     const double found = line.at(0, true).third;
     const Difference other = difference(line);
     const double size = 1 + std::abs(other.value);
-    if (!(std::abs(found - other.value) <= 1e-7 * size + 4 * other.error) || !(other.error <= 1e-5 * size)) {
+    if (!(std::abs(found - other.value) <= 1e-7 * size + 4 * other.error) || !(other.error <= 1e-5 * size))
       text = fmt::format("third derivative {}, by differences {}, which change by {}", found, other.value, other.error);
-    }
   });
   return error == "no error" ? text : error;
 }
@@ -158,8 +157,7 @@ TEST(ThirdOrder, FindsWhatIsWrongInTheThirdOnly) {
     };
     const auto cube = [square](std::span<const Tensor> x) {
       const Tensor y = (x[0] * x[0] * x[0]).detach();
-      return record(*find_op("pow"), y, {x[0]},
-                    [x = x[0], square](const Tensor& dy) -> Grads { return dy * square(x); });
+      return record(*find_op("pow"), y, {x[0]}, [x = x[0], square](auto& dy) -> Grads { return dy * square(x); });
     };
     const OpSample sample{"planted", {tensor({0.3, -1.2, 0.7}, kFloat64)}, cube};
     EXPECT_TRUE(gradcheck(sample.f, sample.inputs));

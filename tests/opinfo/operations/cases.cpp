@@ -59,13 +59,12 @@ void add(const char* names, const std::string& ending = "", const char* number =
 }  // namespace
 
 void add_cases() {
-  for (const std::string axes : {"1d", "2d", "3d"}) {
+  for (const std::string axes : {"1d", "2d", "3d"})
     for (const std::string& name : {"max_pool" + axes, "adaptive_max_pool" + axes}) {
       const OpCall plain = tg::tasks::op_cases().calls.at(name);
       const OpCall indices = tg::tasks::op_cases().calls.at(name + "_with_indices");
       calls()[name] = [=](Case& c) { return called(c.b("return_indices") ? indices : plain, c); };
     }
-  }
   add("exp expm1 log log1p exp2 log2 log10 sqrt rsqrt square reciprocal abs sign floor ceil round trunc sin cos tan "
       "asin acos atan sinh cosh tanh asinh acosh atanh erf sinc logit neg isnan isinf isfinite logical_not "
       "nan_to_num sigmoid log_sigmoid relu relu6 silu softsign hardsigmoid hardswish mish selu softplus leaky_relu "

@@ -35,34 +35,24 @@ void add_views(Calls& on) {
   on["diag"] = [](Case& c) -> TV { return {tg::diag(c.x[0], c.i("diagonal", 0))}; };
   on["flatten"] = [](Case& c) -> TV { return {c.x[0].flatten(c.i("start_dim", 0), c.i("end_dim", -1))}; };
   on["clone"] = [](Case& c) -> TV { return {c.x[0].clone()}; };
-  on["to"] = [](Case& c) -> TV { return {c.x[0].to(dtype_of_code(c.i("dtype")))}; };
+  on["to"] = [](Case& c) -> TV { return {c.x[0].to(c.dtype())}; };
 }
 
 void add_creation(Calls& on) {
   on["item"] = [](Case& c) -> TV { return {tg::full({}, c.x[0].item(), tg::kFloat64)}; };
   on["full_like"] = [](Case& c) -> TV { return {tg::full_like(c.x[0], c.d("value"))}; };
-  on["full"] = [](Case& c) -> TV { return {tg::full(c.dims("size"), c.d("value"), dtype_of_code(c.i("dtype")))}; };
-  on["arange"] = [](Case& c) -> TV {
-    return {tg::arange(c.d("start"), c.d("end"), c.d("step", 1), dtype_of_code(c.i("dtype")))};
-  };
-  on["linspace"] = [](Case& c) -> TV {
-    return {tg::linspace(c.d("start"), c.d("end"), c.i("steps"), dtype_of_code(c.i("dtype")))};
-  };
-  on["eye"] = [](Case& c) -> TV { return {tg::eye(c.i("n"), dtype_of_code(c.i("dtype")))}; };
-  on["randn"] = [](Case& c) -> TV { return {tg::randn(c.dims("size"), dtype_of_code(c.i("dtype")))}; };
-  on["rand"] = [](Case& c) -> TV { return {tg::rand(c.dims("size"), dtype_of_code(c.i("dtype")))}; };
+  on["full"] = [](Case& c) -> TV { return {tg::full(c.dims("size"), c.d("value"), c.dtype())}; };
+  on["arange"] = [](Case& c) -> TV { return {tg::arange(c.d("start"), c.d("end"), c.d("step", 1), c.dtype())}; };
+  on["linspace"] = [](Case& c) -> TV { return {tg::linspace(c.d("start"), c.d("end"), c.i("steps"), c.dtype())}; };
+  on["eye"] = [](Case& c) -> TV { return {tg::eye(c.i("n"), c.dtype())}; };
+  on["randn"] = [](Case& c) -> TV { return {tg::randn(c.dims("size"), c.dtype())}; };
+  on["rand"] = [](Case& c) -> TV { return {tg::rand(c.dims("size"), c.dtype())}; };
   on["randint"] = [](Case& c) -> TV { return {tg::randint(c.i("low"), c.i("high"), c.dims("size"))}; };
-  on["normal"] = [](Case& c) -> TV {
-    return {tg::normal(c.dims("size"), c.d("mean"), c.d("std"), dtype_of_code(c.i("dtype")))};
-  };
+  on["normal"] = [](Case& c) -> TV { return {tg::normal(c.dims("size"), c.d("mean"), c.d("std"), c.dtype())}; };
   on["bernoulli"] = [](Case& c) -> TV { return {tg::bernoulli(c.x[0])}; };
   on["multinomial"] = [](Case& c) -> TV { return {tg::multinomial(c.x[0], c.i("num_samples"), c.b("replacement"))}; };
-  on["uniform"] = [](Case& c) -> TV {
-    return {tg::uniform(c.dims("size"), c.d("from"), c.d("to"), dtype_of_code(c.i("dtype")))};
-  };
-  on["exponential"] = [](Case& c) -> TV {
-    return {tg::exponential(c.dims("size"), c.d("rate"), dtype_of_code(c.i("dtype")))};
-  };
+  on["uniform"] = [](Case& c) -> TV { return {tg::uniform(c.dims("size"), c.d("from"), c.d("to"), c.dtype())}; };
+  on["exponential"] = [](Case& c) -> TV { return {tg::exponential(c.dims("size"), c.d("rate"), c.dtype())}; };
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/attention/detail/attention_rows.h>
 #include <tapegrad/autograd/ops/attention/detail/window_call.h>
-#include <tapegrad/autograd/ops/attention/detail/window_rows.h>
 #include <tapegrad/autograd/ops/detail/matrix_view.h>
 
 #include <algorithm>

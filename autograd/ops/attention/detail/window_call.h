@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tapegrad/autograd/op.h>
-#include <tapegrad/autograd/ops/detail/batch.h>
 #include <tapegrad/autograd/ops/detail/dropout_mask.h>
+#include <tapegrad/autograd/ops/detail/matrices.h>
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Convolutions of tensors: their shapes, and checks of their operands.
+// Convolutions of tensors: their shapes, checks of their operands, and the depths of volumes as channels of images.
 #pragma once
 
 #include <tapegrad/autograd/error.h>
@@ -75,5 +75,12 @@ struct ConvName {
 /// Everything but the sizes along the axes. Transposed: the channels of x are the weight's first axis.
 Convolution require_operands(const ConvName& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                              const ConvSettings& settings);
+
+/// x [N, C, size, H, W] -> images of its windows of depths, [N * out, C * kernel, H, W].
+Tensor depth_windows(const Tensor& x, const ConvAxis& depth);
+/// The transpose: adds windows [N * out, C * kernel, H, W] to zeros [N, C, size, H, W].
+Tensor depths_added(const Tensor& windows, const ConvAxis& depth);
+/// x [N, C, D, H, W] -> [N, D, C, H, W], contiguous.
+Tensor depths_swapped(const Tensor& x);
 
 }  // namespace tapegrad

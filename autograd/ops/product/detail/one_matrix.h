@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/autograd/kernels/product/blas.h>
-#include <tapegrad/autograd/ops/detail/batch.h>
+#include <tapegrad/autograd/ops/detail/matrices.h>
 #include <tapegrad/autograd/ops/detail/rounded.h>
 
 #include <type_traits>
@@ -30,12 +30,6 @@ inline Tensor rows_by_example(const Tensor& x, int64_t examples) {
 }
 /// a^T b for each example, [examples, last axis of a, last axis of b]; in bfloat16 if `narrow`.
 Tensor products_by_example(const Tensor& a, const Tensor& b, int64_t examples, bool narrow);
-
-inline Shape with_last(const Tensor& x, int64_t last) {
-  Shape shape = x.shape();
-  shape[-1] = last;
-  return shape;
-}
 
 /// y = a b for one matrix, in bfloat16 if `narrow`.
 template <class T>

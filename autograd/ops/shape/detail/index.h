@@ -1,9 +1,9 @@
 // Shared by operations that read and write by index.
 #pragma once
 
-#include <fmt/format.h>
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/detail/index_text.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 
 #include <span>
@@ -18,8 +18,8 @@ Tensor require_indices(std::string_view op, std::string_view called, const Tenso
   const int64_t* values = ids.data<int64_t>();
   for (int64_t i = 0; i < ids.numel(); ++i) {
     if (values[i] >= low && values[i] < size) continue;
-    fail(op, fmt::format("{} at {} of the {} {} is out of range for {}", values[i], index_text(i, index.shape()),
-                         called, str(index.shape()), what()));
+    fail(op, "{} at {} of the {} {} is out of range for {}", values[i], index_text(i, index.shape()), called,
+         index.shape(), what());
   }
   return ids;
 }

@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/ops/special/detail/two.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace tapegrad::special {
 

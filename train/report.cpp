@@ -99,11 +99,22 @@ void facts(std::string& out, const ReportText& text, const Metrics& metrics, int
   out += "</div>\n";
 }
 
+// The other run's epochs that this run has, too.
+void add_others(LineChart& chart, const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch,
+                double ReportText::OtherEpoch::*of_epoch) {
+  Series others{.name = text.others_name, .mark = Series::Mark::dots};
+  for (const ReportText::OtherEpoch& one : text.others)
+    if (one.epoch < std::ssize(metrics.epochs))
+      others.add((static_cast<double>(one.epoch) + 0.5) * static_cast<double>(steps_per_epoch), one.*of_epoch);
+  if (!others.y.empty()) chart.series.push_back(std::move(others));
+}
+
 LineChart loss_chart(const ReportText& text, const Metrics& metrics, int64_t steps_per_epoch) {
   LineChart chart{.title = text.loss,
                   .y_label = in(text, "loss"),
                   .series = losses(text, metrics, steps_per_epoch),
                   .log_if_low = true};
+  add_others(chart, text, metrics, steps_per_epoch, &ReportText::OtherEpoch::loss);
   if (text.guess > 0)
     chart.references.push_back({text.guess, fmt::format("{} {:.3g}", in(text, "guessing"), text.guess)});
   const StepMetrics *best = nullptr, *last = nullptr;
@@ -121,6 +132,7 @@ LineChart accuracy_chart(const ReportText& text, const Metrics& metrics, int64_t
                   .y_label = in(text, "accuracy"),
                   .series = curve(text, metrics, steps_per_epoch, &StepMetrics::accuracy, &EpochMetrics::accuracy),
                   .y_high = 1};
+  add_others(chart, text, metrics, steps_per_epoch, &ReportText::OtherEpoch::accuracy);
   if (text.target)
     chart.references.push_back({text.target->least, fmt::format("{} {:g}", in(text, "target"), text.target->least)});
   double highest = 0;

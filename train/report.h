@@ -37,8 +37,15 @@ struct ReportText {
   std::optional<Target> target = {};   ///< of the run; the first line says whether it was reached
   std::vector<Setting> settings = {};  ///< the table at the end
   Made made = {};                      ///< the Loop fills it in
-  std::string language = "en";         ///< of the page, for <html lang>
-  Words words = {};                    ///< of the language; none: English
+  /// An epoch of another run of the same, as a paper or tutorial prints it: dots in the curves.
+  struct OtherEpoch {
+    int64_t epoch;
+    double loss, accuracy;
+  };
+  std::vector<OtherEpoch> others = {};                       ///< of one run
+  std::string others_name = {};                              ///< in the legend
+  std::string language = "en";                               ///< of the page, for <html lang>
+  Words words = {};                                          ///< of the language; none: English
   std::function<std::string(const Metrics&)> sections = {};  ///< more HTML, made when the run has ended
 };
 

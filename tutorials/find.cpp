@@ -4,6 +4,8 @@
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tutorials/find.h>
+#include <tapegrad/tutorials/originals.h>
+#include <tapegrad/tutorials/sources.h>
 
 #include <algorithm>
 #include <charconv>
@@ -138,16 +140,17 @@ bool is_place(std::string_view word) { return is_section(word) || (!word.starts_
 // The tutorial and the section in the words, as pages name them: "[31]", "cell 31", "8.2.5절" and "003_8.2.5" are
 // "31", "31", "8.2.5", and "003" with "8.2.5"; 3 is 003.
 std::vector<std::string> place_words(std::span<const std::string> asked, const std::vector<std::string>& tutorials) {
-  constexpr std::string_view kNouns[] = {"section", "sections", "cell", "cells", "tutorial", "절", "셀", "튜토리얼"};
+  constexpr std::string_view kNouns[] = {"section", "sections", "cell", "cells",   "tutorial",
+                                         "in",      "절",       "셀",   "튜토리얼"};
   const auto is_tutorial = [&](std::string_view word) {
     return std::find(tutorials.begin(), tutorials.end(), word) != tutorials.end();
   };
   std::vector<std::string> words;
   for (std::string_view word : asked) {
     if (std::find(std::begin(kNouns), std::end(kNouns), lowered(word)) != std::end(kNouns)) continue;
-    for (const std::string_view sign : {"§", "["})
+    for (const std::string_view sign : {"§", "In", "["})
       if (word.starts_with(sign)) word.remove_prefix(sign.size());
-    for (const std::string_view sign : {"]", "절", "번", "셀", "장", "."})
+    for (const std::string_view sign : {":", "]", "절", "번", "셀", "장", "."})
       if (word.ends_with(sign)) word.remove_suffix(sign.size());
     const std::size_t mark = word.find_first_of(kMarks);
     if (mark != std::string_view::npos && is_tutorial(word.substr(0, mark))) {
@@ -161,43 +164,75 @@ std::vector<std::string> place_words(std::span<const std::string> asked, const s
   return words;
 }
 
-// The pages whose title, in either language, has all of the words. BadRequest that names tutorials and words of titles
-// that are close if there is none.
-PageList pages_titled(const PageList& all, std::span<const std::string> words,
-                      const std::vector<std::string>& tutorials) {
+// The pages whose texts, as `texts_of` gives them, have all of the words.
+template <class Texts>
+PageList pages_with_all(const PageList& all, std::span<const std::string> words, const Texts& texts_of) {
   PageList found;
+  for (const Page* page : all) {
+    const std::string texts = lowered(texts_of(*page));
+    if (std::all_of(words.begin(), words.end(),
+                    [&](const std::string& word) { return texts.find(lowered(word)) != std::string::npos; }))
+      found.push_back(page);
+  }
+  return found;
+}
+
+std::string title_of(const Page& page) { return fmt::format("{}\n{}", page.title.ko, page.title.en); }
+
+// BadRequest that names tutorials and words of titles that are close.
+[[noreturn]] void unknown_words(const PageList& all, const std::string& asked,
+                                const std::vector<std::string>& tutorials) {
   std::vector<std::string> known = tutorials;
   for (const Page* page : all) {
-    const std::string title = lowered(fmt::format("{}\n{}", page->title.ko, page->title.en));
+    const std::string title = lowered(title_of(*page));
     for (std::size_t at = 0, end = 0; at < title.size(); at = end + 1) {
       end = std::min(title.find_first_of(" \n,:()", at), title.size());
       std::string word = title.substr(at, end - at);
       if (word.size() > 2 && std::find(known.begin(), known.end(), word) == known.end())
         known.push_back(std::move(word));
     }
-    if (std::all_of(words.begin(), words.end(),
-                    [&](const std::string& word) { return title.find(lowered(word)) != std::string::npos; }))
-      found.push_back(page);
   }
-  if (!found.empty()) return found;
-  const std::string asked = fmt::format("{}", fmt::join(words, " "));
   bad_request(kVerb, fmt::format("unknown {} \"{}\"{}; choose from {}, give a section (8.2.5) or words of a title, or "
                                  "search all texts: tapegrad tutorial --find \"{}\"",
                                  kVerb, asked, did_you_mean(asked, known), fmt::join(tutorials, ", "), asked));
 }
 
-// All of a page's texts for readers.
+// The pages about what the tutorials call so, or define under this name.
+PageList pages_called(const PageList& all, std::string_view words) {
+  PageList found;
+  for (const Page* page : all)
+    for (const OriginalPlace& place : original_of(page->tutorial).places)
+      if ((place.section.empty() || is_about(*page, place.section)) && is_called(place, words)) {
+        found.push_back(page);
+        break;
+      }
+  return found;
+}
+
+// All of a page's texts for readers, its code, and the tutorial's names in it.
 std::string words_of(const Page& page) {
   std::string out = fmt::format("{}\n{}\n{}\n", page.section, page.terms, page.commands);
   const auto add = [&](const Text& text) { out += fmt::format("{}\n{}\n", text.ko, text.en); };
   add(page.title);
   add(page.about);
-  for (const Lines& one : page.lines) add(one.what), out += fmt::format("{}\n", one.pytorch);
+  for (const Lines& one : page.lines) add(one.what), out += fmt::format("{}\n{}\n", one.pytorch, snippet(one.snippet));
+  for (const OriginalPlace& place : original_of(page.tutorial).places)
+    if (is_about(page, place.section))
+      out += fmt::format("{}\n{}\n", fmt::join(place.headings, "\n"), fmt::join(place.names, " "));
   for (const Touch& one : page.touch) add(one.what);
   for (const Fault& one : page.faults) add(one.claim), add(one.proof);
   for (const Exercise& one : page.exercises) add(one.question), add(one.answer);
   for (const Without& one : page.without) add(one.why);
   return out;
+}
+
+// The page of this section or cell; without one, the pages of its parts.
+PageList pages_at(const PageList& all, std::string_view asked) {
+  PageList here;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(here),
+               [&](const Page* page) { return is_at(page->section, asked); });
+  if (!here.empty()) return here;
+  return pages_where(all, [&](std::string_view place) { return is_at(place, asked) || is_within(place, asked); });
 }
 
 // The words of arguments, each of which may be several: "003 8.2.5".
@@ -214,26 +249,37 @@ std::vector<std::string> words_in(std::span<const std::string> arguments) {
 
 PageList find_pages(std::span<const Page* const> all, std::span<const std::string> arguments) {
   PageList found(all.begin(), all.end());
-  const std::vector<std::string> asked_words = words_in(arguments);
+  std::vector<std::string> asked_words = words_in(arguments);
   if (asked_words.empty()) return found;
+  const auto joined = [&] { return fmt::format("{}", fmt::join(asked_words, " ")); };
+  if (PageList called = pages_called(found, joined()); !called.empty()) return called;
   const std::vector<std::string> tutorials = tutorials_of(found), words = place_words(asked_words, tutorials);
   const bool named = !words.empty() && std::find(tutorials.begin(), tutorials.end(), words[0]) != tutorials.end();
-  const bool alone = words.size() == 1 && !named;
-  if (!named && !(alone && is_place(words[0]))) return pages_titled(found, asked_words, tutorials);
-  require(words.size() <= 2, kVerb,
+  if (named) {
+    std::erase_if(found, [&](const Page* page) { return page->tutorial != words[0]; });
+    if (words.size() == 1) return found;
+    const auto number = std::find_if(asked_words.begin(), asked_words.end(), [&](const std::string& word) {
+      return place_words(std::vector{word}, tutorials) == std::vector{words[0]};
+    });
+    if (number != asked_words.end()) asked_words.erase(asked_words.begin(), number + 1);
+    if (PageList called = pages_called(found, joined()); !called.empty()) return called;
+  }
+  const std::span<const std::string> places = std::span(words).subspan(named ? 1 : 0);
+  const bool only_places = !places.empty() && std::all_of(places.begin(), places.end(), is_place);
+  require(!only_places || places.size() == 1, kVerb,
           fmt::format("expected a tutorial and a section, got {} words: {}", words.size(), fmt::join(words, " ")));
-  if (named) std::erase_if(found, [&](const Page* page) { return page->tutorial != words[0]; });
-  if (named && words.size() == 1) return found;
-
-  const std::string& asked = words.back();
-  PageList here;
-  std::copy_if(found.begin(), found.end(), std::back_inserter(here),
-               [&](const Page* page) { return is_at(page->section, asked); });
-  if (here.empty())
-    here = pages_where(found, [&](std::string_view place) { return is_at(place, asked) || is_within(place, asked); });
-  if (!here.empty()) return here;
-  bad_request(kVerb, fmt::format("there is no page about {}{}{}", named ? words[0] + " " : "", asked,
-                                 nearest_places(found, asked)));
+  const bool one = places.size() == 1 && (only_places || !cells_of(places[0]));
+  if (one || (!places.empty() && is_section(places[0])))  // with other words after it
+    if (PageList here = pages_at(found, places[0]); !here.empty()) return here;
+  if (only_places)
+    bad_request(kVerb, fmt::format("there is no page about {}{}{}", named ? words[0] + " " : "", places[0],
+                                   nearest_places(found, places[0])));
+  if (PageList titled = pages_with_all(found, asked_words, title_of); !titled.empty()) return titled;
+  const std::string asked = joined();
+  if (asked.find_first_not_of("0123456789. ") != asked.npos)
+    for (const std::vector<std::string>& parts : {std::vector{asked}, asked_words})
+      if (PageList with = pages_with_all(found, parts, words_of); !with.empty()) return with;
+  unknown_words(found, asked, tutorials);
 }
 
 PageList sections_of(std::span<const Page* const> all, const Page& page) {
@@ -249,15 +295,22 @@ std::pair<const Page*, const Page*> pages_around(std::span<const Page* const> al
 }
 
 PageList pages_with(std::span<const Page* const> all, std::string_view word) {
-  PageList found;
-  for (const Page* page : all)
-    if (lowered(words_of(*page)).find(lowered(word)) != std::string::npos) found.push_back(page);
-  return found;
+  return pages_with_all({all.begin(), all.end()}, std::vector{std::string(word)}, words_of);
 }
 
 bool is_about(const Page& page, std::string_view place) {
   const std::vector<std::string_view> places = places_of(page);
   return std::any_of(places.begin(), places.end(), [&](std::string_view one) { return is_at(one, place); });
+}
+
+bool names_place(std::string_view words, std::string_view tutorial, std::string_view place) {
+  std::vector<std::string> tutorials;
+  for (const Original& one : originals()) tutorials.emplace_back(one.tutorial);
+  const std::vector<std::string> argument{std::string(words)}, named = place_words(words_in(argument), tutorials);
+  const bool of_one = !named.empty() && std::find(tutorials.begin(), tutorials.end(), named[0]) != tutorials.end();
+  if (of_one && named[0] != tutorial) return false;
+  if (named.size() != (of_one ? 2 : 1)) return of_one && named.size() == 1;
+  return is_at(place, named.back()) || is_at(named.back(), place) || is_within(place, named.back());
 }
 
 bool names_page(std::string_view word) {

@@ -1,13 +1,17 @@
 // Writes pages as HTML: readable at 400 pixels, light and dark, complete without script.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/train/drawing/page.h>
+#include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/html.h>
+#include <tapegrad/tutorials/originals.h>
 #include <tapegrad/tutorials/sources.h>
 #include <tapegrad/tutorials/walk.h>
 #include <tapegrad/tutorials/widgets/widget.h>
 
 #include <regex>
 #include <set>
+#include <sstream>
 #include <utility>
 
 namespace tapegrad::tasks::tutorial {
@@ -86,22 +90,48 @@ constexpr Text kLead{
     "One page per section, or group of cells. Numbers and figures were computed when the pages were made, next to "
     "those that the tutorials print."};
 
-// ": <title>"; nothing for a tutorial without one.
-std::string title_of(std::string_view tutorial, Language language) {
-  constexpr std::pair<std::string_view, Text> kTitles[] = {
-      {"000", {"인과 마스크 (causal mask)", "causal mask"}},
-      {"001", {"Causal Masking & 위치 인코딩 재조명", "causal masking and positional encoding revisited"}},
-      {"002", {"패딩 마스크가 있는 멀티헤드 어텐션", "multi-head attention with padding masks"}},
-      {"003", {"8장 트랜스포머의 탄생", "chapter 8, the birth of the Transformer"}},
-      {"004", {"ch3.ipynb, 한 단계씩 보는 어텐션", "ch3.ipynb, attention step by step"}}};
-  for (const auto& [name, title] : kTitles)
-    if (name == tutorial) return fmt::format(": {}", escape_markup(title.in(language)));
-  return {};
+// A page in the index: its places, what its tutorial calls them, and, for the search, the names in its code.
+std::string index_entry(const Page& page, const Original& original, Language language) {
+  std::string sections, headings;
+  std::string words(page.terms);
+  for (const OriginalPlace& place : original.places) {
+    if (place.section.empty() || !is_about(page, place.section)) continue;
+    if (page.section.find('-') == page.section.npos)  // not cells, whose range is the place
+      sections += fmt::format("{}{}", sections.empty() ? "" : ", ", place.section);
+    for (const std::string_view heading : place.headings)
+      headings += fmt::format("{}{}", headings.empty() ? "" : " · ", heading);
+    words += fmt::format(" {}", fmt::join(place.names, " "));
+  }
+  return fmt::format("<li data-words=\"{}\">{} {}<br><small>{}</small></li>\n", escape_markup(words),
+                     escape_markup(sections.empty() ? std::string(page.section) : sections),
+                     link(file_name(page, language), page.title.in(language)), escape_markup(headings));
 }
 
 std::string whole(std::string_view title, std::string_view body, Language language, bool scripts) {
   const std::string style = fmt::format("{}{}", widget_style(), kStyle);
   return drawing::page(title, body, {.language = code_of(language), .style = style, .scripts = scripts});
+}
+
+// A table where all lines have equally many cells, else the lines as they are. Cells are divided by a space, and in
+// `wide` texts by several, below a first line of words.
+std::string table_or_lines(std::string_view text, bool wide) {
+  static const std::regex kGap(" +"), kWideGap("  +");
+  std::istringstream lines{std::string(text)};
+  std::string rows;
+  std::size_t cells = 0;
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
+    const std::string_view tag = wide && rows.empty() ? "th" : "td";
+    std::size_t here = 0;
+    rows += "<tr>";
+    for (std::sregex_token_iterator cell(line.begin(), line.end(), wide ? kWideGap : kGap, -1), end; cell != end;
+         ++cell)
+      rows += fmt::format("<{}>{}</{}>", tag, escape_markup(cell->str()), tag), ++here;
+    rows += "</tr>\n";
+    if (here < 2 || (cells != 0 && here != cells)) return fmt::format("<pre>{}</pre>", escape_markup(text));
+    cells = here;
+  }
+  return fmt::format("<div class=\"scroll\"><table class=\"cells\">{}</table></div>", rows);
 }
 
 // Writes the pieces of a page; texts are escaped.
@@ -133,9 +163,21 @@ class HtmlWriter final : public PageWriter {
     out_ += fmt::format("<div class=\"card number\"><h3>{}<span class=\"mark {}\">{}</span></h3>\n", with_code(label),
                         class_of(mark), escape_markup(wording));
     for (const NamedLines& side : sides)
-      out_ += fmt::format("<div><b>{}</b><pre>{}</pre></div>\n", side.name, escape_markup(side.text));
+      out_ += fmt::format("<div><b>{}</b>{}</div>\n", side.name, table_or_lines(side.text, mark == Mark::own));
     paragraph(why);
     out_ += "</div>\n";
+  }
+  void scalars(std::string_view wording, const std::vector<std::string_view>& sides,
+               const std::vector<Scalar>& all) override {
+    out_ += fmt::format(
+        "<div class=\"card scroll\"><table class=\"cells\"><tr><th><span class=\"mark equal\">{}</span></th>",
+        escape_markup(wording));
+    for (const std::string_view side : sides) out_ += fmt::format("<th>{}</th>", escape_markup(side));
+    out_ += "</tr>\n";
+    for (const Scalar& one : all)
+      out_ += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td></tr>\n", with_code(one.label),
+                          escape_markup(one.theirs), escape_markup(one.ours));
+    out_ += "</table></div>\n";
   }
   void figure(std::string_view caption, const Figure& figure) override {
     out_ += fmt::format("<figure><figcaption>{}</figcaption>\n", with_code(caption));
@@ -228,18 +270,17 @@ std::string index_html(std::span<const Page* const> all, Language language) {
   std::string body = fmt::format("<nav>{}</nav>\n<h1>{}</h1>\n<p>{}</p>\n",
                                  language_link(index_name(other(language)), other(language)), escape_markup(title),
                                  escape_markup(kLead.in(language)));
-  std::string_view tutorial;
-  for (const Page* page : all) {
-    if (page->tutorial != tutorial) {
-      body +=
-          fmt::format("{}<h2>{} {}{}</h2>\n<ul>\n", tutorial.empty() ? "" : "</ul>\n",
-                      Text{"튜토리얼", "Tutorial"}.in(language), page->tutorial, title_of(page->tutorial, language));
-      tutorial = page->tutorial;
-    }
-    body += fmt::format("<li>{} {}</li>\n", escape_markup(page->section),
-                        link(file_name(*page, language), page->title.in(language)));
+  for (const Original& original : originals()) {
+    body += fmt::format("<section>\n<h2>{} {}: {}</h2>\n<p>{}", Text{"튜토리얼", "Tutorial"}.in(language),
+                        original.tutorial, escape_markup(original.title.in(language)),
+                        escape_markup(original.by.in(language)));
+    if (!original.address.empty()) body += ": " + link(original.address, original.address);
+    body += "</p>\n<ul>\n";
+    for (const Page* page : all)
+      if (page->tutorial == original.tutorial) body += index_entry(*page, original, language);
+    body += "</ul>\n</section>\n";
   }
-  return whole(title, body + "</ul>\n", language, false);
+  return whole(title, fmt::format("{}<script>\n{}</script>\n", body, script("search")), language, true);
 }
 
 }  // namespace tapegrad::tasks::tutorial

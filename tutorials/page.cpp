@@ -15,7 +15,7 @@ Text heading_of(Part part) {
     case Part::touch: return {"직접 움직여 보기", "Something to touch"};
     case Part::faults: return {"바로잡을 점과 확인한 주장", "Bugs, and claims put to the test"};
     case Part::exercises: return {"연습 문제", "Exercises"};
-    case Part::commands: return {"이어서 실행해 볼 명령", "Commands to go on with"};
+    case Part::commands: return {"보고, 바꾸고, 작성하기", "See it, break it, write it"};
     case Part::sections: return {"이 절에 속한 절", "Sections of this section"};
     case Part::around: return {"앞뒤 페이지", "Pages before and after"};
   }

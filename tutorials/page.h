@@ -64,6 +64,18 @@ struct Exercise {
   Text question = {}, answer = {};
 };
 
+/// A topic of `show` that leaves something out, to see what happens.
+struct Experiment {
+  std::string_view topic = {};
+  Text what = {};
+};
+
+/// A programming exercise: what to write, after `tapegrad exercise <id>`.
+struct Programming {
+  std::string_view id = {};
+  Text title = {};
+};
+
 /// The parts of a page, in order. The last two are lists of pages.
 enum class Part { about, figures, touch, lines, faults, numbers, exercises, commands, sections, around };
 
@@ -88,9 +100,11 @@ struct Page {
   std::vector<Touch> touch = {};               ///< (5)
   std::vector<Fault> faults = {};              ///< (6)
   std::vector<Exercise> exercises = {};
-  std::vector<Without> without = {};  ///< for each part up to the exercises that has nothing above
-  std::string_view commands = {};     ///< commands that go on from here, one per line: "tapegrad show causal-mask"
-  std::string_view terms = {};        ///< further words for --find, separated by spaces, in both languages
+  std::vector<Experiment> experiments = {};
+  std::vector<Programming> programming = {};  ///< those of the page's places, from exercises/set
+  std::vector<Without> without = {};          ///< for each part up to the exercises that has nothing above
+  std::string_view commands = {};  ///< commands that go on from here, one per line: "tapegrad show causal-mask"
+  std::string_view terms = {};     ///< further words for --find, separated by spaces, in both languages
 };
 
 Text heading_of(Part part);

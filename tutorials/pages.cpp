@@ -1,6 +1,8 @@
 // The list of pages, and how they are read from their files.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/language/texts.h>
+#include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/texts.h>
@@ -11,13 +13,13 @@ namespace tapegrad::tasks::tutorial {
 namespace {
 
 constexpr const Computation* kComputations[] = {
-    &k000_1,         &k000_2,       &k000_3,       &k000_4,       &k001_2_1,     &k001_2_2,     &k001_3,
-    &k001_4,         &k002_1,       &k002_2,       &k003_8_1,     &k003_8_2_2,   &k003_8_2_3,   &k003_8_2_3_1,
-    &k003_8_2_3_2,   &k003_8_2_3_3, &k003_8_2_3_4, &k003_8_2_3_5, &k003_8_2_3_7, &k003_8_2_4,   &k003_8_2_5,
-    &k003_8_2_6,     &k003_8_3_1,   &k003_8_3_2,   &k003_8_3_2_1, &k003_8_3_2_3, &k003_8_3_2_7, &k003_8_4_1,
-    &k003_8_4_2,     &k003_8_4_3,   &k003_8_4_4,   &k003_8_5,     &k003_8_5_1,   &k003_8_5_2,   &k003_8_5_3,
-    &k003_exercises, &k004_1,       &k004_9,       &k004_15,      &k004_21,      &k004_28,      &k004_34,
-    &k004_37,
+    &k000_1,       &k000_2,         &k000_3,       &k000_4,       &k001_2_1,     &k001_2_2,     &k001_3,
+    &k001_4,       &k002_1,         &k002_2,       &k003_8_1,     &k003_8_2_2,   &k003_8_2_3,   &k003_8_2_3_1,
+    &k003_8_2_3_2, &k003_8_2_3_3,   &k003_8_2_3_4, &k003_8_2_3_5, &k003_8_2_3_7, &k003_8_2_4,   &k003_8_2_5,
+    &k003_8_2_6,   &k003_8_3_1,     &k003_8_3_2,   &k003_8_3_2_1, &k003_8_3_2_3, &k003_8_3_2_7, &k003_8_4,
+    &k003_8_4_1,   &k003_8_4_2,     &k003_8_4_3,   &k003_8_4_4,   &k003_8_5,     &k003_8_5_1,   &k003_8_5_2,
+    &k003_8_5_3,   &k003_exercises, &k004_1,       &k004_9,       &k004_15,      &k004_21,      &k004_28,
+    &k004_34,      &k004_37,
 };
 
 constexpr Text kNoFault{"이 절에서는 바로잡을 곳을 찾지 못했습니다.", "We have found nothing to mend in this section."};
@@ -67,6 +69,20 @@ void read_claims(EntryReader& file, Page& page, const Computation& computation) 
     fail("tutorial", fmt::format("{}: expected a \"touch\" or \"claim\" for each function", computation.section));
 }
 
+// The exercises in exercises/set whose names begin with one of the page's places: 003-8.4.1-pre-ln.
+std::vector<Programming> programming_of(const Page& page) {
+  constexpr std::string_view kFolder = "tutorials/exercises/set/";
+  std::vector<Programming> found;
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.name.starts_with(kFolder)) continue;
+    const std::string_view id = file.name.substr(kFolder.size(), file.name.rfind('.') - kFolder.size());
+    const std::string_view place = id.substr(4);
+    if (id.starts_with(page.tutorial) && is_about(page, place.substr(0, place.find('-'))))
+      found.push_back({id, EntryReader(fmt::format("exercises/set/{}", id)).take_text()});
+  }
+  return found;
+}
+
 Page page_of(const Computation& computation) {
   EntryReader file(fmt::format("sections/{}", computation.section));
   Page page{.numbers = computation.numbers, .figures = computation.figures};
@@ -88,6 +104,9 @@ Page page_of(const Computation& computation) {
     file.take("answer");
     page.exercises.push_back({question, file.take_text()});
   }
+  while (const Entry* const experiment = file.take_if("break"))
+    page.experiments.push_back({experiment->text, file.take_text()});
+  page.programming = programming_of(page);
   page.commands = without_end(file.take("commands").lines);
   page.terms = file.take("terms").text;
   file.expect_end();

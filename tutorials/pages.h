@@ -26,7 +26,7 @@ extern const Computation k003_8_1;
 extern const Computation k003_8_2_2, k003_8_2_3, k003_8_2_3_1, k003_8_2_3_2, k003_8_2_3_3, k003_8_2_3_4, k003_8_2_3_5,
     k003_8_2_3_7, k003_8_2_4, k003_8_2_5, k003_8_2_6;
 extern const Computation k003_8_3_1, k003_8_3_2, k003_8_3_2_1, k003_8_3_2_3, k003_8_3_2_7;
-extern const Computation k003_8_4_1, k003_8_4_2, k003_8_4_3, k003_8_4_4;
+extern const Computation k003_8_4, k003_8_4_1, k003_8_4_2, k003_8_4_3, k003_8_4_4;
 extern const Computation k003_8_5;
 extern const Computation k003_8_5_1, k003_8_5_2, k003_8_5_3;
 extern const Computation k003_exercises;

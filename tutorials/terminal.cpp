@@ -1,6 +1,7 @@
 // Lays a page out in lines of 80 columns.
 #include <fmt/format.h>
 #include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tutorials/originals.h>
 #include <tapegrad/tutorials/terminal.h>
 #include <tapegrad/tutorials/walk.h>
 
@@ -72,6 +73,26 @@ class TextWriter final : public PageWriter {
     out_ += side_by_side(sides);
     if (!why.empty()) out_ += drawing::wrapped(fmt::format("  {}", why), 2);
   }
+  void scalars(std::string_view wording, const std::vector<std::string_view>& sides,
+               const std::vector<Scalar>& all) override {
+    std::size_t labels = 0, theirs = drawing::display_width(sides[0]);
+    for (const Scalar& one : all) {
+      labels = std::max(labels, drawing::display_width(one.label));
+      theirs = std::max(theirs, drawing::display_width(one.theirs));
+    }
+    const std::string mark = fmt::format("[{}]", wording);
+    labels = std::max(labels, drawing::display_width(mark));
+    if (labels + 2 * theirs + 4 > drawing::kTerminalWidth) {  // wide rows: one below the other
+      for (const Scalar& one : all)
+        number(one.label, Mark::equal, wording, {{sides[0], one.theirs}, {sides[1], one.ours}}, {});
+      return;
+    }
+    const auto row = [&](std::string_view label, std::string_view a, std::string_view b) {
+      out_ += fmt::format("{}  {}  {}\n", padded(std::string(label), labels), padded(std::string(a), theirs), b);
+    };
+    row(mark, sides[0], sides[1]);
+    for (const Scalar& one : all) row(one.label, one.theirs, one.ours);
+  }
   void figure(std::string_view caption, const Figure&) override { point(caption); }
   void widget(std::string_view what, std::string_view, std::string_view) override { point(what); }
   void claim(std::size_t number, std::string_view claim, std::string_view proof, std::string_view shown) override {
@@ -128,7 +149,16 @@ std::string list_of(const PageList& list, Language language) {
   std::size_t width = 0;
   for (const Page* page : list) width = std::max(width, page->section.size());
   std::string out;
+  std::string_view tutorial;
   for (const Page* page : list) {
+    if (page->tutorial != tutorial) {
+      const Original& original = original_of(tutorial = page->tutorial);
+      out += fmt::format(
+          "{}{}{}\n", out.empty() ? "" : "\n",
+          drawing::wrapped(fmt::format("{}: {} ({})", tutorial, original.title.in(language), original.by.in(language))),
+          original.address);
+      if (original.address.empty()) out.pop_back();
+    }
     const std::string place = fmt::format("{}  {}", page->tutorial, padded(page->section, width + 2));
     out += drawing::wrapped(place + std::string(page->title.in(language)), place.size());
   }

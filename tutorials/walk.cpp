@@ -7,6 +7,7 @@
 #include <tapegrad/tutorials/walk.h>
 
 #include <algorithm>
+#include <sstream>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
@@ -55,34 +56,55 @@ class Walk {
     part(Part::faults, page_.faults, [this](std::size_t i, const Fault& fault) {
       to_.claim(i + 1, in(fault.claim), in(fault.proof), made_.proofs[i]);
     });
-    part(Part::numbers, made_.numbers, [this](std::size_t i, const Number& number) {
-      if (i == 0) to_.fold(equal_numbers());
-      if (i > 0) to_.gap();
-      const NamedLines theirs{in({"튜토리얼", "the tutorial"}), number.printed}, ours{"tapegrad", number.ours};
-      if (number.mark == Mark::own) {
-        to_.number(in(number.why), number.mark, in(wording_of(number.mark)), {ours}, {});
-      } else {
-        to_.number(number.label, number.mark, in(wording_of(number.mark)), {theirs, ours}, in(number.why));
-      }
-      if (i + 1 == made_.numbers.size()) to_.unfold();
+    part(Part::numbers, made_.numbers.size(), [this] {
+      to_.fold(equal_numbers());
+      for (std::size_t i = 0; i < made_.numbers.size();) i = number(i);
+      to_.unfold();
     });
     std::vector<std::pair<std::string_view, std::string_view>> questions;
     for (const Exercise& one : page_.exercises) questions.emplace_back(in(one.question), in(one.answer));
     part(Part::exercises, questions.empty() ? 0 : 1, [&] {
       to_.questions(questions, in({"답", "Answer"}), in({"답 보기", "Answer"}));
     });
-    if (!page_.commands.empty()) to_.heading(in(heading_of(Part::commands))), to_.lines(page_.commands);
+    next();
     pages();
   }
 
  private:
   std::string_view in(const Text& text) const { return text.in(language_); }
-  // "9 of 10: equal".
+  // Writes the number, with those after it that share its table; returns the next one.
+  std::size_t number(std::size_t i) {
+    if (i > 0) to_.gap();
+    const std::string_view theirs = in({"튜토리얼", "the tutorial"});
+    std::vector<PageWriter::Scalar> scalars;
+    for (std::size_t j = i; j < made_.numbers.size() && is_scalar(made_.numbers[j]); ++j)
+      scalars.push_back({made_.numbers[j].label, made_.numbers[j].printed, made_.numbers[j].ours});
+    if (scalars.size() > 1) {
+      to_.scalars(in(wording_of(Mark::equal)), {theirs, "tapegrad"}, scalars);
+      return i + scalars.size();
+    }
+    const Number& one = made_.numbers[i];
+    if (one.mark == Mark::own) {
+      to_.number(in(one.why), one.mark, in(wording_of(one.mark)), {{"tapegrad", one.ours}}, {});
+    } else {
+      to_.number(one.label, one.mark, in(wording_of(one.mark)), {{theirs, one.printed}, {"tapegrad", one.ours}},
+                 in(one.why));
+    }
+    return i + 1;
+  }
+  static bool is_scalar(const Number& one) {
+    return one.mark == Mark::equal && one.why.empty() && one.ours.find('\n') == one.ours.npos;
+  }
+  // "9 of 10: equal", of those that the tutorial prints.
   std::string equal_numbers() const {
-    const auto equal = std::count_if(made_.numbers.begin(), made_.numbers.end(),
-                                     [](const Number& one) { return one.mark == Mark::equal; });
-    return language_ == Language::ko ? fmt::format("{}개 가운데 {}개가 같음", made_.numbers.size(), equal)
-                                     : fmt::format("{} of {}: equal", equal, made_.numbers.size());
+    const auto count = [&](Mark mark) {
+      return std::count_if(made_.numbers.begin(), made_.numbers.end(),
+                           [mark](const Number& one) { return one.mark == mark; });
+    };
+    const auto printed = std::ssize(made_.numbers) - count(Mark::own), equal = count(Mark::equal);
+    if (printed == 0) return std::string(in(wording_of(Mark::own)));
+    return language_ == Language::ko ? fmt::format("{}개 가운데 {}개가 같음", printed, equal)
+                                     : fmt::format("{} of {}: equal", equal, printed);
   }
   // The heading, and what follows it, or why there is nothing.
   template <class F>
@@ -103,6 +125,29 @@ class Walk {
     part(which, items.size(), [&] {
       for (std::size_t i = 0; i < items.size(); ++i) write(i, items[i]);
     });
+  }
+
+  // What a reader may do now: topics of `show`, experiments, exercises, and the other commands.
+  void next() {
+    to_.heading(in(heading_of(Part::commands)));
+    std::string shows, others;
+    std::istringstream commands{std::string(page_.commands)};
+    for (std::string line; std::getline(commands, line);)
+      (line.starts_with("tapegrad show ") ? shows : others) += line + '\n';
+    to_.paragraph(in({"보기: 위에서 직접 움직여 보십시오. 명령으로는 더 크게, 다른 크기로 그립니다.",
+                      "See it: move what is above. Commands plot it larger, and in other sizes."}));
+    if (!shows.empty()) to_.lines(shows);
+    for (const Experiment& one : page_.experiments) {
+      to_.gap(), to_.paragraph(fmt::format("{}: {}", in({"바꾸기", "Break it"}), in(one.what)));
+      to_.lines(fmt::format("tapegrad show {}\n", one.topic));
+    }
+    for (const Programming& one : page_.programming) {
+      to_.gap(), to_.paragraph(fmt::format("{}: {}", in({"작성하기", "Write it"}), in(one.title)));
+      to_.lines(fmt::format("tapegrad exercise {0}\ntapegrad exercise {0} --hint\n", one.id));
+    }
+    if (others.empty()) return;
+    to_.gap(), to_.paragraph(in({"이어서:", "Next:"}));
+    to_.lines(others);
   }
 
   void pages() {

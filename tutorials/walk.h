@@ -41,6 +41,12 @@ class PageWriter {
   /// What the tutorial prints next to ours, or ours alone, with the reason where they differ.
   virtual void number(std::string_view label, Mark mark, std::string_view wording, const std::vector<NamedLines>& sides,
                       std::string_view why) = 0;
+  /// Several numbers of one line each that are equal, in one table; `sides` are their columns.
+  struct Scalar {
+    std::string_view label, theirs, ours;
+  };
+  virtual void scalars(std::string_view wording, const std::vector<std::string_view>& sides,
+                       const std::vector<Scalar>& all) = 0;
   virtual void figure(std::string_view caption, const Figure& figure) = 0;
   virtual void widget(std::string_view what, std::string_view name, std::string_view data) = 0;
   /// A claim, what proves it, and the proof's lines, which may be empty.

@@ -7,6 +7,7 @@
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/training.h>
+#include <tapegrad/train/drawing/svg.h>
 #include <tapegrad/train/drawing/terminal.h>
 #include <tapegrad/train/internal/profile.h>
 
@@ -111,6 +112,33 @@ nn::AnyModel made(Recipe& recipe) {
   return recipe.model();
 }
 
+// Commands that lead on from a run, and what they do.
+std::vector<NextCall> next_calls(Recipe& recipe, const fs::path& folder) {
+  std::vector<NextCall> calls = recipe.next();
+  if (calls.size() < 2) calls.emplace_back("plot " + shell_word(folder.string()), said("plot its curves"));
+  for (auto& [call, what] : calls) call = shell_word(program_invocation_name) + " " + call;  // as this one was typed
+  return calls;
+}
+
+// The same at the end of the report.
+std::string next_html(Recipe& recipe, const fs::path& folder) {
+  std::string out = fmt::format("<h2>{}</h2>\n<ul>\n", said("What to do next"));
+  for (const auto& [call, what] : next_calls(recipe, folder))
+    out += fmt::format("<li>{}: <code>{}</code></li>\n", drawing::escape_markup(what), drawing::escape_markup(call));
+  return out + "</ul>\n";
+}
+
+std::string next_text(Recipe& recipe, const fs::path& folder) {
+  std::vector<NextCall> calls = next_calls(recipe, folder);
+  calls.emplace_back("xdg-open " + shell_word((folder / train::kReportFile).string()), said("read its report"));
+  std::size_t width = 0;
+  for (const auto& [call, what] : calls) width = std::max(width, call.size());
+  std::string text = said("\nNext:\n");
+  for (const auto& [call, what] : calls)
+    text += width > kWidestCall ? fmt::format("  {}\n", call) : fmt::format("  {:<{}}  # {}\n", call, width, what);
+  return text;
+}
+
 train::RunFiles files_of(Recipe& recipe, Recipe& defaults, const RunRequest& request, train::Loop& loop) {
   const bool results = recipe.prints_results();
   train::RunFiles files{.folder = request.out,
@@ -127,6 +155,10 @@ train::RunFiles files_of(Recipe& recipe, Recipe& defaults, const RunRequest& req
   files.report.rate = said("Learning rate ({})", recipe.training().schedule);
   files.report.language = tutorial::code_of(tutorial::language_of_locale());
   files.report.words = shown;
+  files.report.sections = [&recipe, folder = fs::path(request.out),
+                           sections = std::move(files.report.sections)](const train::Metrics& metrics) {
+    return (sections ? sections(metrics) : "") + next_html(recipe, folder);
+  };
   files.report.settings = report_settings(fields_of(recipe), fields_of(defaults));
   const auto show = [results, json = request.json](const std::string& text, train::Progress& progress) {
     if (!text.empty()) results && !json ? progress.result(text) : progress.line(text);
@@ -152,20 +184,6 @@ train::RunFiles files_of(Recipe& recipe, Recipe& defaults, const RunRequest& req
   }
   files.save_model = [&recipe, &loop](const std::string& path) { recipe.write_model(path, loop.steps()); };
   return files;
-}
-
-// Three commands that lead on from a run, and what they do.
-std::string next_text(Recipe& recipe, const fs::path& folder) {
-  std::vector<NextCall> calls = recipe.next();
-  if (calls.size() < 2) calls.emplace_back("plot " + shell_word(folder.string()), said("plot its curves"));
-  for (auto& [call, what] : calls) call = shell_word(program_invocation_name) + " " + call;  // as this one was typed
-  calls.emplace_back("xdg-open " + shell_word((folder / train::kReportFile).string()), said("read its report"));
-  std::size_t width = 0;
-  for (const auto& [call, what] : calls) width = std::max(width, call.size());
-  std::string text = said("\nNext:\n");
-  for (const auto& [call, what] : calls)
-    text += width > kWidestCall ? fmt::format("  {}\n", call) : fmt::format("  {:<{}}  # {}\n", call, width, what);
-  return text;
 }
 
 }  // namespace

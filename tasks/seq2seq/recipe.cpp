@@ -132,6 +132,7 @@ std::string Seq2SeqRecipe::end_text(const train::StepMetrics& last) {
 std::vector<NextCall> Seq2SeqRecipe::next() {
   std::vector<NextCall> calls = Recipe::next();
   calls.emplace_back(fmt::format("attention {}", name()), said("plot its attention weights"));
+  calls.emplace_back(fmt::format("explain {}", name()), said("see its data, masks and loss, step by step"));
   return calls;
 }
 
@@ -148,6 +149,8 @@ train::ReportText Seq2SeqRecipe::report() {
           .unit = "target tokens",
           .guess = guess,
           .target = train::Target{.name = "exact match", .least = task_->test_target()},
+          .others = task_->printed(),
+          .others_name = said("the tutorial's run"),
           .sections = [this](const train::Metrics&) {
             return report_sections(*task_, options_, *model_) +
                    section_of(architecture::architecture_of(*model_, said("Transformer of the {} task", name())));

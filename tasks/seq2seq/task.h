@@ -7,6 +7,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/seq2seq/options.h>
 #include <tapegrad/train/drawing/svg.h>
+#include <tapegrad/train/report.h>
 
 #include <cstddef>
 #include <memory>
@@ -95,6 +96,8 @@ class Task {
   virtual bool ends_answer(std::span<const int64_t> /*tokens*/) const { return false; }
 
   // --- texts and pictures ---
+  // The epochs that the tutorial prints of its run, which had no seed.
+  virtual std::vector<train::ReportText::OtherEpoch> printed() const { return {}; }
   virtual std::string token_text(int64_t token) const { return std::to_string(token); }
   virtual std::string axis_text(int64_t token) const { return token_text(token); }  // of at most two characters
   virtual std::string source_text(const Tokens& tokens) const;                      // "[7, 15, 2]"

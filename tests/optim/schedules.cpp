@@ -35,6 +35,48 @@ TEST(Schedules, Values) {
   EXPECT_EQ(optim::Schedule(optim::Constant{.lr = 0.1})(7), 0.1);
 }
 
+// NoamOpt is Adam at the rates of Noam, bit for bit, also while backward runs.
+TEST(Schedules, NoamOptIsAdamAtTheRatesOfNoam) {
+  const auto trained = [](auto&& step_of) {
+    manual_seed(0);
+    nn::Linear model(3, 2);
+    const Tensor x = randn({4, 3}), y = randn({4, 2});
+    auto step = step_of(nn::parameters(model));
+    for (int i = 0; i < 6; ++i) {
+      Tape tape;
+      step(tape, mse_loss(model(x), y));
+    }
+    return bits_of(nn::state_dict(model));
+  };
+  std::vector<double> rates;
+  const std::string by_hand = trained([](NamedTensors parameters) {
+    auto adam = std::make_shared<optim::Adam>(parameters, optim::AdamOptions{.beta2 = 0.98, .eps = 1e-9});
+    return [adam](Tape& tape, const Tensor& loss) {
+      adam->set_lr(optim::Noam{.hidden_size = 64, .warmup = 3, .factor = 2}(adam->steps() + 1));
+      adam->step(tape.backward(loss));
+    };
+  });
+  const optim::NoamOptions options{.hidden_size = 64, .factor = 2, .warmup = 3};
+  for (const bool in_backward : {false, true}) {
+    rates.clear();
+    EXPECT_EQ(by_hand, trained([&](NamedTensors parameters) {
+                auto noam = std::make_shared<optim::NoamOpt>(parameters, options);
+                EXPECT_EQ(noam->rate(), 0);
+                return [&rates, noam, in_backward](Tape& tape, const Tensor& loss) {
+                  in_backward ? noam->step(tape, loss) : noam->step(tape.backward(loss));
+                  rates.push_back(noam->rate());
+                  EXPECT_EQ(noam->rate(noam->optimizer().steps()), noam->optimizer().lr());
+                };
+              }));
+    ASSERT_EQ(rates.size(), 6U);
+    for (int step = 1; step <= 6; ++step)  // factor d^-0.5 min(s^-0.5, s w^-1.5)
+      EXPECT_NEAR(rates[static_cast<std::size_t>(step - 1)],
+                  2 / 8.0 * std::min(std::pow(step, -0.5), step * std::pow(3, -1.5)), 1e-15);
+  }
+  nn::Linear model(3, 2);
+  EXPECT_ERROR(optim::NoamOpt(nn::parameters(model), {.hidden_size = 0}));
+}
+
 void expect_rates(const std::string& name, const optim::Schedule& schedule) {
   const json& rates = schedules_golden()["schedules"][name];
   for (std::size_t i = 0; i < rates.size(); ++i)

@@ -5,6 +5,7 @@
 #include <tapegrad/tests/support/curves.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/tutorials/pages/runs.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -25,6 +26,10 @@ TEST(Tutorial003_8_5_3, WholeRun) {
                {"parser", reference["parser"], 1e-4, 3e-3, reference["epoch_loss"], reference["epoch_accuracy"]},
                reference["epoch_loss"].size());
   EXPECT_TRUE(trainer.finished());
+  // What the page and the documents have of this run is this run.
+  const tutorial::StoredRun& on_page = tutorial::stored_run("parser");
+  EXPECT_EQ(bits_of(nn::state_dict(trainer->transformer())), on_page.bits);
+  EXPECT_EQ(on_page.loss.size(), reference["epoch_loss"].size());
   nn::eval(trainer->transformer());
   const Task& task = trainer->task();
   Generator generator(1);

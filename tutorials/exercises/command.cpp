@@ -1,5 +1,6 @@
 // Lists, prints and checks exercises.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/tasks/settings/bad_request.h>
@@ -10,6 +11,7 @@
 #include <tapegrad/tutorials/exercises/command.h>
 #include <tapegrad/tutorials/exercises/compile.h>
 #include <tapegrad/tutorials/exercises/exercises.h>
+#include <tapegrad/tutorials/find.h>
 
 #include <csignal>
 #include <filesystem>
@@ -22,18 +24,24 @@ namespace {
 constexpr std::string_view kLanguagesOfText[] = {"ko", "en"};
 constexpr int kMostSeconds = 60;  // of processor time for the reader's program
 
+std::string lines_of(const Exercise& exercise, Language language) {
+  return drawing::padded(std::string(exercise.id), 24) + std::string(exercise.title.in(language)) + '\n';
+}
+
 void list_exercises(Language language) {
   std::string text;
-  for (const Exercise& exercise : all_exercises())
-    text += drawing::padded(std::string(exercise.id), 24) + std::string(exercise.title.in(language)) + '\n';
+  for (const Exercise& exercise : all_exercises()) text += lines_of(exercise, language);
   const Text more{"\ntapegrad exercise 004-31은 문제를, --skeleton은 시작할 파일을 출력합니다.\n",
                   "\ntapegrad exercise 004-31 prints an exercise, --skeleton the file to begin with.\n"};
   print_text(drawing::wrapped(text) + std::string(more.in(language)));
 }
 
 void print_exercise(const Exercise& exercise, Language language) {
-  const Text next{"시작: tapegrad exercise {0} --skeleton > mine.cpp\n채점: tapegrad exercise {0} mine.cpp\n",
-                  "Begin: tapegrad exercise {0} --skeleton > mine.cpp\nCheck: tapegrad exercise {0} mine.cpp\n"};
+  const Text next{
+      "시작: tapegrad exercise {0} --skeleton > mine.cpp\n채점: tapegrad exercise {0} mine.cpp\n"
+      "막히면: tapegrad exercise {0} --hint, 그다음 --solution\n",
+      "Begin: tapegrad exercise {0} --skeleton > mine.cpp\nCheck: tapegrad exercise {0} mine.cpp\n"
+      "Stuck: tapegrad exercise {0} --hint, and --solution\n"};
   print_text(fmt::format("{}\n{}\n{}\n{}",
                          drawing::wrapped(fmt::format("=== {}  {} ===", exercise.id, exercise.title.in(language))),
                          drawing::wrapped(exercise.task.in(language)), exercise.skeleton,
@@ -99,30 +107,55 @@ int check_file(const Exercise& exercise, const std::string& file, const std::str
 
 void Request::list(Fields& f) {
   Options add(f);
-  add("exercise-and-file", "an exercise, and a C++ file to check: 004-31 mine.cpp", words)
+  add("exercise-and-file",
+      "an exercise, or the section or cell that it is about, and a C++ file to check: 004-31 mine.cpp, 8.2.5", words)
       .type("EXERCISE [FILE]")
       .positional();
   add("skeleton", "print the file to begin with", skeleton);
+  add("hint", "print how to begin, and what to mind", hint);
+  add("solution", "print a file that is right", solution);
   add("compiler", "program that compiles the file", compiler).type("PROGRAM");
   add("lang", "language of the text", language).choices(kLanguagesOfText).otherwise("by the locale");
 }
 
 int run(const Request& request) {
   const Language language = language_named(request.language.value_or(""));
-  require(request.words.size() <= 2, "exercise",
+  std::vector<std::string> words = request.words;
+  const auto digits = [](std::string_view word) { return word.find_first_not_of("0123456789") == word.npos; };
+  if (words.size() > 1 && digits(words[0]) && (digits(words[1]) || tutorial::is_section(words[1]))) {  // 003 8.2.5
+    words[0] += ' ' + words[1];
+    words.erase(words.begin() + 1);
+  }
+  require(words.size() <= 2, "exercise",
           fmt::format("expected an exercise and a file, got {} words", request.words.size()));
-  if (request.words.empty()) {
-    require(!request.skeleton, "--skeleton", "expected an exercise, got none");
+  const std::string option = request.skeleton   ? "--skeleton"
+                             : request.hint     ? "--hint"
+                             : request.solution ? "--solution"
+                                                : "";
+  require(request.skeleton + request.hint + request.solution <= 1, option,
+          "cannot be combined with --skeleton, --hint or --solution");
+  if (words.empty()) {
+    require(option.empty(), option, "expected an exercise, got none");
     list_exercises(language);
     return 0;
   }
-  const Exercise& exercise = find_exercise(request.words[0]);
-  if (request.words.size() == 2) {
-    require(!request.skeleton, "--skeleton", "prints a file, and cannot be combined with one to check");
-    return check_file(exercise, request.words[1], request.compiler, language);
+  const std::vector<const Exercise*> found = find_exercises(words[0]);
+  if (found.size() > 1) {
+    std::string text;
+    std::vector<std::string_view> ids;
+    for (const Exercise* one : found) text += lines_of(*one, language), ids.push_back(one->id);
+    require(option.empty() && words.size() == 1, "exercise",
+            fmt::format("expected one exercise, got {} for \"{}\": {}", ids.size(), words[0], fmt::join(ids, ", ")));
+    print_text(drawing::wrapped(text));
+    return 0;
   }
-  if (request.skeleton)
-    print_now(exercise.skeleton);
+  const Exercise& exercise = *found.front();
+  require(option.empty() || words.size() == 1, option, "prints a text, and cannot be combined with a file to check");
+  if (words.size() == 2) return check_file(exercise, words[1], request.compiler, language);
+  if (request.skeleton || request.solution)
+    print_now(request.skeleton ? exercise.skeleton : exercise.solution);
+  else if (request.hint)
+    print_text(drawing::wrapped(exercise.hint.in(language)));
   else
     print_exercise(exercise, language);
   return 0;

@@ -31,6 +31,7 @@ std::span<const Answers> all_answers();
 struct Exercise : Answers {  // id: tutorial and place, with a word if needed: "004-31", "003-8.4.3-beams"
   Text title = {};
   Text task = {};                  ///< what to write, and why it matters
+  Text hint = {};                  ///< how to begin, and what to mind
   std::string_view skeleton = {};  ///< a file that compiles and has the functions to complete, with their shapes
   /// Lines of C++ that call the reader's functions: `given("scores")` is a tensor of `given`, and
   /// `answer("weights", y)` notes what came out.

@@ -3,10 +3,17 @@
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tutorials/exercises/exercises.h>
+#include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/texts.h>
 
 namespace tapegrad::tasks::exercises {
 namespace {
+
+// The section or cell: "8.4.1" of 003-8.4.1-pre-ln.
+std::string_view place_of(const Exercise& exercise) {
+  const std::string_view place = exercise.id.substr(4);
+  return place.substr(0, place.find('-'));
+}
 
 Exercise with_texts(const Answers& answers) {
   tutorial::EntryReader texts(fmt::format("exercises/set/{}", answers.id));
@@ -14,6 +21,8 @@ Exercise with_texts(const Answers& answers) {
   out.title = texts.take_text();
   texts.take("task");
   out.task = texts.take_text();
+  texts.take("hint");
+  out.hint = texts.take_text();
   out.skeleton = texts.take("skeleton").lines;
   out.check = texts.take("check").lines;
   out.solution = texts.take("solution").lines;
@@ -35,14 +44,17 @@ std::span<const Exercise> all_exercises() {
   return kExercises;
 }
 
-const Exercise& find_exercise(std::string_view id) {
+std::vector<const Exercise*> find_exercises(std::string_view name) {
+  std::vector<const Exercise*> found;
   std::vector<std::string> known;
   for (const Exercise& exercise : all_exercises()) {
-    if (exercise.id == id) return exercise;
+    if (exercise.id == name) return {&exercise};
+    if (tutorial::names_place(name, exercise.id.substr(0, 3), place_of(exercise))) found.push_back(&exercise);
     known.emplace_back(exercise.id);
   }
-  bad_request("exercise", fmt::format("unknown exercise \"{}\"{}; tapegrad exercise lists all of them", id,
-                                      did_you_mean(id, known)));
+  if (!found.empty()) return found;
+  bad_request("exercise", fmt::format("unknown exercise \"{}\"{}; tapegrad exercise lists all of them", name,
+                                      did_you_mean(name, known)));
 }
 
 }  // namespace tapegrad::tasks::exercises

@@ -119,8 +119,8 @@ Exhibit show_padded_attention(const ShowRequest& request) {
   return {said("Padded attention (tutorial 002)"),
           out,
           {draw_matrix(said("1. The tutorial's mask (1: lowered)"), rows.to(kFloat32), names, names, 0, 2, 0),
-           draw_matrix(said("3. A mask of keys (1: masked)"), columns.to(kFloat32), names, names, 0, 2, 0),
            draw_matrix(said("2. Weights with the tutorial's mask"), their_weights, names, names, 0, 1),
+           draw_matrix(said("3. A mask of keys (1: masked)"), columns.to(kFloat32), names, names, 0, 2, 0),
            draw_matrix(said("4. Weights with a mask of keys"), our_weights, names, names, 0, 1)}};
 }
 

@@ -16,6 +16,7 @@
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/pages/runs.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>
@@ -133,12 +134,23 @@ Tensor probabilities_of_example() {
       .reshape({2, 3, 5});
 }
 
+// Every seventh epoch, as the command prints it.
+std::string epochs_of(const StoredRun& run) {
+  std::string rows = "epoch  loss     accuracy\n";
+  for (std::size_t epoch = 0; epoch < run.loss.size(); epoch += 7)
+    rows += fmt::format("{:>5}  {:<7.4f}  {:.4f}\n", epoch, run.loss[epoch], run.accuracy[epoch]);
+  return rows;
+}
+
 std::vector<Number> numbers_of_copy() {
   const Tensor example = tensor({{7, 15, 2, 3, 12}}), probabilities = probabilities_of_example();
-  return {same("Sequence Length", std::to_string(example.size(1))), same("Original Tensor Shape", plain_shape(example)),
+  return {same("Sequence Length", std::to_string(example.size(1))),
+          same("Original Tensor Shape", plain_shape(example)),
           same("Input Sequence", rows_of(example, 0)),
           drawn("Output of the test", rows_of(greedy_copy(tokens_of_test()), 0)),
-          same("Model Output of the loss, second sequence", rows_of(probabilities[1], 1))};
+          same("Model Output of the loss, second sequence", rows_of(probabilities[1], 1)),
+          own(epochs_of(stored_run("copy"))),
+          own(origin_of(stored_run("copy")))};
 }
 
 // The weights of all heads while the model copies, and what the tutorial draws.
@@ -181,7 +193,8 @@ std::vector<Figure> figures_of_copy() {
                                    .y_label = said("loss"),
                                    .series = {first, trained},
                                    .log_y = true,
-                                   .width = 560})}};
+                                   .width = 560})},
+          {curve_of(stored_run("copy"))}};
 }
 
 // The model above while it copies the tutorial's twenty tokens.
@@ -204,7 +217,7 @@ std::string picture_and_heads() {
   for (const auto& map : of.maps) {
     if (map.name.find("encoder.layers") == std::string::npos) continue;
     for (int64_t head = 0; head < 2; ++head)
-      out += said("  {}, head {}: {:.2f}\n", map.name, head + 1, amax(abs(map.tensor[0][head] - of.picture)).item());
+      out += said("  {}, head {}: {:.2f}\n", map.name, head, amax(abs(map.tensor[0][head] - of.picture)).item());
   }
   return out;
 }

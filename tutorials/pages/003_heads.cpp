@@ -47,7 +47,7 @@ std::vector<Figure> figures_of_heads() {
   const std::vector<std::string>& words = journey_words();
   const Tensor weights = weights_of_heads();
   std::vector<drawing::Drawing> maps;
-  for (int64_t h = 0; h < 4; ++h) maps.push_back(draw_matrix(said("Head {}", h + 1), weights[h], words, words, 0, 0.5));
+  for (int64_t h = 0; h < 4; ++h) maps.push_back(draw_matrix(said("Head {}", h), weights[h], words, words, 0, 0.5));
   return {{.panels = maps}};
 }
 

@@ -107,6 +107,7 @@ Exhibit show_causal_mask(const ShowRequest& request) {
           steps.text,
           {draw_matrix(said("1. Attention scores"), scores, words, words, 0, 1),
            draw_matrix(said("2. Mask (1: allowed)"), mask.ones_and_zeros, words, words, 0, 2, 0),
+           draw_matrix(said("3. Mask with -inf"), mask.ones_and_inf, words, words, 0, 2, 0),
            draw_matrix(said("4. Masked scores"), mask.masked, words, words, 0, 1),
            draw_matrix(said("5. Attention weights"), mask.weights, words, words, 0, 1)}};
 }

@@ -1,7 +1,6 @@
 // Tutorial 003, sections 8.5.2 and 8.5.3: the addition task and the parser task.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/loss.h>
@@ -14,6 +13,7 @@
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>
+#include <tapegrad/tutorials/pages/runs.h>
 #include <tapegrad/tutorials/show/show.h>
 
 namespace tapegrad::tasks::tutorial {
@@ -23,14 +23,19 @@ std::string tokens_as_row(const std::vector<int64_t>& tokens) { return fmt::form
 
 std::vector<Number> numbers_of_addition() {
   const Batch batch = addition_batch(tensor({153}), tensor({391}), 3);
+  const StoredRun& run = stored_run("addition");
   return {same("Maximum Digits", std::to_string(AdditionTask::Settings{}.max_digits)),
           same("Original Tensor Shape (input)", plain_shape(batch.source)),
           same("Full Input", rows_of(batch.source, 0)),
           same("Original Tensor Shape (target)", plain_shape(batch.target)),
           same("Actual Sum", std::to_string(153 + 391)),
           same("Target Sequence", rows_of(batch.target, 0)),
-          drawn("Calculated Loss (Step: 3000)", fmt::format("{:.4f}", 3 * fixed::log(11.0))),
-          drawn("Calculated Accuracy", fmt::format("{:.4f}", fixed::pow(11.0, -3)))};
+          drawn("Epoch 0: Average Loss, Final Accuracy", numbers_of_epoch(run, 0)),
+          drawn("Epoch 5: Average Loss, Final Accuracy", numbers_of_epoch(run, 5)),
+          drawn("Calculated Loss (Step: 3000)", std::string(run.last.substr(0, run.last.find(' ')))),
+          drawn("Calculated Accuracy", std::string(run.last.substr(run.last.find(' ') + 1))),
+          drawn("Addition Test (Digits: 3)", plain(run.tests)),
+          own(origin_of(run))};
 }
 
 // All problems of three digits, by their carries.
@@ -67,7 +72,8 @@ std::vector<Figure> figures_of_addition() {
                                   .series = {{.name = said("share"),
                                               .y = {counts.by_count[0], counts.by_count[1], counts.by_count[2],
                                                     counts.by_count[3], counts.chained}}},
-                                  .width = 420})}};
+                                  .width = 420})},
+          {curve_of(stored_run("addition"))}};
 }
 
 // The tokens of 310+098 under the tutorial's padding mask, with scores of seed 0.
@@ -109,13 +115,19 @@ std::vector<Number> numbers_of_parser() {
   }
   numbers.push_back(same("Batch Size", std::to_string(options.batch_size)));
   numbers.push_back(same("Steps per Epoch", std::to_string(options.steps_per_epoch)));
+  const StoredRun& run = stored_run("parser");
+  numbers.push_back(drawn("Epoch 0: Average Loss, Final Accuracy", numbers_of_epoch(run, 0)));
+  numbers.push_back(drawn("Epoch 5: Average Loss, Final Accuracy", numbers_of_epoch(run, 5)));
+  numbers.push_back(different("Additional Tests", plain(run.tests)));
+  numbers.push_back(own(origin_of(run)));
   return numbers;
 }
 
 std::vector<Figure> figures_of_parser() {
   return {{.panels = {draw_tree(parse_expression("y=7/7"), "y=7/7"), draw_tree(parse_expression("x=4/3"), "x=4/3"),
                       draw_tree(parse_expression("x=1*4"), "x=1*4")}},
-          {draw_tree(parse_expression("x=(1+2)*3-4/5"), "x=(1+2)*3-4/5")}};
+          {draw_tree(parse_expression("x=(1+2)*3-4/5"), "x=(1+2)*3-4/5")},
+          {curve_of(stored_run("parser"))}};
 }
 
 // The tree of y=7/7 while the decoder writes it: what it has read after the start, 0, under

@@ -68,8 +68,8 @@ std::vector<Figure> figures_of_head_cells() {
   const std::vector<std::string> tokens{"1", "2", "3"};
   return {{.panels = {draw_matrix(said("First head"), products[0][0], tokens, tokens, 0, 2.5),
                       draw_matrix(said("Second head"), products[0][1], tokens, tokens, 0, 2.5)}},
-          {.panels = {draw_matrix(said("Head 1"), weights[0][0], words, words, 0, 1),
-                      draw_matrix(said("Head 2"), weights[0][1], words, words, 0, 1)}}};
+          {.panels = {draw_matrix(said("Head {}", 0), weights[0][0], words, words, 0, 1),
+                      draw_matrix(said("Head {}", 1), weights[0][1], words, words, 0, 1)}}};
 }
 
 // A shorter sentence, and the cost of both ways.

@@ -96,7 +96,7 @@ std::string json_of_heads(const Tensor& weights, const Text& group, const std::v
   std::vector<HeadMap> heads;
   for (int64_t h = 0; h < weights.size(0); ++h) {
     HeadMap head;
-    head.label = said("Head {}", h + 1);
+    head.label = said("Head {}", h);
     head.heading = group.in(language_of_locale());
     head.self = rows == columns;
     head.row_tokens = rows;

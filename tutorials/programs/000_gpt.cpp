@@ -3,6 +3,8 @@
 
 #include <iostream>
 
+#include "gpt_classes.h"
+
 namespace tg = tapegrad;
 
 int main() {
@@ -54,4 +56,13 @@ int main() {
   }
   // [/generate]
   std::cout << "continuation of 5 6: " << text << "\n";
+
+  // [classes]
+  // The tutorial's classes, written out: from the same seed, the same weights and logits.
+  tg::manual_seed(123);
+  tg::tasks::tutorial000::GPTModel written(
+      {.vocab_size = 16, .context_length = 8, .emb_dim = 32, .n_heads = 4, .n_layers = 2, .drop_rate = 0.0});
+  std::cout << "the tutorial's classes give the same logits: " << tg::allclose(written(ids), logits, 1e-4, 1e-5)
+            << "\n";
+  // [/classes]
 }

@@ -2,8 +2,11 @@
 // steps of `tapegrad train copy`, digit for digit.
 #include <tapegrad/tapegrad.h>
 
+#include <cmath>
 #include <cstdio>
 #include <iostream>
+
+#include "task_classes.h"
 
 namespace tg = tapegrad;
 namespace nn = tapegrad::nn;
@@ -59,4 +62,17 @@ int main() {
   const tg::Tensor question = tg::randint(1, kTokens, {1, kLength});
   std::cout << "parameters: " << nn::count_parameters(model)
             << "\nshape of an answer: " << tg::str(answer(model, question).shape()) << "\n";
+
+  // [classes]
+  // The tutorial's loss, masks and data, written out.
+  using namespace tg::tasks::tutorial003;
+  const tg::Tensor log_probs =
+      model(question, shifted(question), create_pad_mask(question), create_subsequent_mask(kLength));
+  const auto [loss, match_rate] = CopyLoss()(log_probs, question);
+  std::printf("CopyLoss is the library's: %d, exact match %.1f\n",
+              std::abs(loss.item() - nn::sequence_loss(log_probs, question).item()) < 1e-3, match_rate);
+  std::cout << "7, 25 and 348 in digits:\n" << number_to_digits(tg::tensor({7, 25, 348}), 3) << "\n";
+  const auto [tokens, tree] = tokens_and_tree("y=7/7");
+  std::cout << "tokens of y=7/7 and of its tree:\n" << tg::tensor(tokens, {5}) << "\n" << tg::tensor(tree, {5}) << "\n";
+  // [/classes]
 }

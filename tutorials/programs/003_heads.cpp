@@ -2,8 +2,10 @@
 // backbone, heads of attention, and heads on a Transformer.
 #include <tapegrad/tapegrad.h>
 
+#include <cmath>
 #include <iostream>
 #include <string>
+#include <vector>
 
 namespace tg = tapegrad;
 namespace nn = tapegrad::nn;
@@ -64,6 +66,35 @@ struct MultiTaskModel {
 };
 // [/tasks]
 
+// [attention_heads]
+// 3. Heads inside: each attends on its own, and their results are put side by side.
+struct AttentionHead {
+  nn::Linear query, key, value;
+  AttentionHead(int64_t width, int64_t size) : query(width, size), key(width, size), value(width, size) {}
+  tg::Tensor operator()(const tg::Tensor& x) const {
+    const double scale = std::sqrt(static_cast<double>(query.weight.outputs()));
+    return tg::matmul(tg::softmax(tg::matmul(query(x), key(x).transpose(-2, -1)) / scale), value(x));
+  }
+  void visit(auto&& field) {
+    field("query", query);
+    field("key", key);
+    field("value", value);
+  }
+};
+
+struct MultiHeadAttention {
+  nn::List<AttentionHead> heads;
+  MultiHeadAttention(int64_t num_heads, int64_t width)
+      : heads(nn::repeat<AttentionHead>(num_heads, width, width / num_heads)) {}
+  tg::Tensor operator()(const tg::Tensor& x) const {
+    std::vector<tg::Tensor> contexts;
+    for (const AttentionHead& head : heads) contexts.push_back(head(x));
+    return tg::cat(contexts, -1);
+  }
+  void visit(auto&& field) { field("heads", heads); }
+};
+// [/attention_heads]
+
 }  // namespace
 
 int main() {
@@ -108,6 +139,7 @@ int main() {
   print("weights by head", weights);
   print("queries by head", vectors.queries);
   // [/attention]
+  print("heads side by side", MultiHeadAttention(4, 64)(words));
 
   std::cout << "4. Heads on a Transformer: one per task\n";
   const nn::TransformerEncoder encoder({.vocab_size = 50,

@@ -1,9 +1,12 @@
 // Tutorial 003, sections 8.3 and 8.4, as a program: embeddings with positions, masks, one encoder layer, one decoder
-// layer, and the whole Transformer, with every shape.
+// layer, and the whole Transformer, with every shape; and the learning rate of Noam.
 #include <tapegrad/tapegrad.h>
 
+#include <iomanip>
 #include <iostream>
 #include <string>
+
+#include "transformer_classes.h"
 
 namespace tg = tapegrad;
 namespace nn = tapegrad::nn;
@@ -133,6 +136,33 @@ void whole(const nn::TransformerConfig& config, const tg::Tensor& src, const tg:
   print("generated ids", text);
 }
 
+void noam(const nn::TransformerConfig& config, const tg::Tensor& src, const tg::Tensor& tgt) {
+  std::cout << "8.4: the learning rate of Noam\n" << std::fixed << std::setprecision(4);
+  // [noam]
+  nn::Transformer model(config);
+  tg::optim::NoamOpt optimizer(nn::parameters(model), {.hidden_size = 16, .factor = 1, .warmup = 3});
+  for (int step = 1; step <= 5; ++step) {
+    tg::Tape tape;
+    const tg::Tensor log_probs = model(src, tgt, nn::padding_mask(src), nn::causal_mask(tgt.size(1)));
+    optimizer.step(tape.backward(nn::sequence_loss(log_probs, tgt)));  // the rate of this step, then Adam
+    std::cout << "  step " << step << ": rate " << optimizer.rate() << "\n";
+  }
+  // [/noam]
+}
+
+void classes(const nn::TransformerConfig& config, const tg::Tensor& src, const tg::Tensor& tgt) {
+  // [classes]
+  const tg::Tensor src_mask = nn::padding_mask(src), tgt_mask = nn::causal_mask(tgt.size(1));
+  tg::manual_seed(1);
+  const nn::Transformer model(config);
+  tg::manual_seed(1);
+  const tg::tasks::tutorial003::Transformer written(config);  // the tutorial's classes, written out
+  const tg::Tensor ours = model(src, tgt, src_mask, tgt_mask), theirs = written(src, tgt, src_mask, tgt_mask);
+  std::cout << "the tutorial's classes give the same log-probabilities: " << tg::allclose(ours, theirs, 1e-4, 1e-5)
+            << "\n";
+  // [/classes]
+}
+
 }  // namespace
 
 int main() {
@@ -144,4 +174,6 @@ int main() {
   parts(config, src);
   layers(config, src, tgt);
   whole(config, src, tgt);
+  noam(config, src, tgt);
+  classes(config, src, tgt);
 }

@@ -33,6 +33,32 @@ struct SelfAttentionV1 {
 };
 // [/v1]
 
+namespace tutorial004 {
+
+// [cell26]
+// The form of cell 26, which is quoted there and not run: matrices drawn from the normal distribution. Any leading
+// axes.
+struct SelfAttention {
+  SelfAttention(int64_t d_model, int64_t d_k)
+      : query(randn({d_model, d_k})), key(randn({d_model, d_k})), value(randn({d_model, d_k})) {}
+
+  Tensor operator()(const Tensor& x) const {
+    const Tensor q = matmul(x, query), k = matmul(x, key), v = matmul(x, value);
+    const Tensor scores = matmul(q, k.transpose(-2, -1)) / std::sqrt(static_cast<double>(k.size(-1)));
+    return matmul(softmax(scores), v);
+  }
+  void visit(auto&& field) {
+    field("W_Q", query);
+    field("W_K", key);
+    field("W_V", value);
+  }
+
+  nn::Parameter query, key, value;  // [d_model, d_k]
+};
+// [/cell26]
+
+}  // namespace tutorial004
+
 // [v2]
 // The same with linear layers, whose initialisation suits training (cell 27). Their weights are [d_out, d_in].
 struct SelfAttentionV2 {

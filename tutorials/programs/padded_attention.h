@@ -8,7 +8,9 @@
 
 namespace tapegrad::tasks {
 
-// x [B, S, input_dim] -> [B, S, d_model]. Two things differ from the tutorial's code:
+// [class]
+// The tutorial's MultiHeadAttention: x [B, S, input_dim] -> [B, S, d_model]. Two things differ from the tutorial's
+// code:
 // - Its mask [B, 1, S, 1] subtracts 1e9 from all scores of a padding query. Softmax is unchanged by a constant, so no
 //   key is masked (and in float32 the scores are lost, so the row becomes uniform). Here the mask is [B, 1, 1, S] and
 //   masks keys.
@@ -60,5 +62,6 @@ struct PaddedAttention {
   nn::Linear wq, wk, wv, dense;
   int64_t d_model, n_heads;
 };
+// [/class]
 
 }  // namespace tapegrad::tasks

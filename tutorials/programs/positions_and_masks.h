@@ -8,6 +8,7 @@
 
 namespace tapegrad::tasks {
 
+// [class]
 // x [T, B, d_model] -> x + pe[:T]. Time is the first axis, the batch the second.
 // pe(t, 2i) = sin(t / 10000^(2i/d_model)), pe(t, 2i+1) = cos of the same.
 struct PositionalEncoding {
@@ -28,8 +29,11 @@ struct PositionalEncoding {
 
   nn::Buffer pe;  // [max_len, 1, d_model]: saved with the model, not trained
 };
+// [/class]
 
+// [subsequent]
 // bool [1, size, size]: true at and before the row's own position, which may be attended to.
 inline Tensor subsequent_mask(int64_t size) { return triu(ones({1, size, size}), 1) == 0; }
+// [/subsequent]
 
 }  // namespace tapegrad::tasks

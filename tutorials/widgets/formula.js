@@ -5,7 +5,7 @@
 touch.formula = (root, data, language) => {
   const values = {}, shown = touch.element("div");
   const operations = {"+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => a / b, "^": (a, b) => a ** b,
-    log: Math.log, log2: Math.log2, sqrt: Math.sqrt};
+    min: (a, b) => Math.min(a, b), log: Math.log, log2: Math.log2, sqrt: Math.sqrt};
   const valueOf = (formula) => {
     if (typeof formula === "number") return formula;
     if (typeof formula === "string") return values[formula];

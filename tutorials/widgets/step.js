@@ -240,6 +240,38 @@ touch.stepOperations = (() => {
   };
 })();
 
+// The formulas and rules that have words, in Korean.
+touch.stepKorean = {
+  "y = token is not padding": "y = 토큰이 패딩이 아님",
+  "da = dy, db = dy; summed over axes that were repeated": "da = dy, db = dy. 되풀이된 축에서는 더한 것",
+  "da = dy, db = -dy; summed over axes that were repeated": "da = dy, db = -dy. 되풀이된 축에서는 더한 것",
+  "da = dy b, db = dy a; summed over axes that were repeated": "da = dy b, db = dy a. 되풀이된 축에서는 더한 것",
+  "da = dy / b, db = -dy a / b^2; summed over axes that were repeated": "da = dy / b, db = -dy a / b^2. 되풀이된 축에서는 더한 것",
+  "dx = dy W, dW = dy^T x, db = sum of dy over the rows": "dx = dy W, dW = dy^T x, db = 모든 행에 걸친 dy의 합",
+  "y[o, i] = b[o] + sum of w[o, c, p] x[c, i stride + p dilation - padding]": "y[o, i] = b[o] + w[o, c, p] x[c, i stride + p dilation - padding]의 합",
+  "y[o, i, j] = b[o] + sum of w[o, c, p, q] x[c, i stride + p dilation - padding, ...]": "y[o, i, j] = b[o] + w[o, c, p, q] x[c, i stride + p dilation - padding, ...]의 합",
+  "dx: dy times w, added where it was read; dw: sum of dy x": "dx: dy와 w의 곱을 읽은 자리에 더한 것, dw: dy x의 합",
+  "y = x in another shape": "y = 모양을 바꾼 x", "dx = dy in the shape of x": "dx = x의 모양으로 되돌린 dy",
+  "y = x with one axis more": "y = 축을 하나 더한 x", "y = x with one axis less": "y = 축을 하나 뺀 x",
+  "y = x with two axes exchanged": "y = 두 축을 맞바꾼 x", "dx = dy with the axes exchanged": "dx = 축을 다시 맞바꾼 dy",
+  "y = x with its axes in another order": "y = 축의 순서를 바꾼 x", "dx = dy, moved back": "dx = 순서를 되돌린 dy",
+  "y = x, repeated": "y = 되풀이한 x", "dx = sum of dy over the repetitions": "dx = 되풀이한 것에 걸친 dy의 합",
+  "dx = dy there, else 0": "그 자리에서 dx = dy, 나머지는 0", "y = the inputs side by side": "y = 입력을 이어 붙인 것",
+  "each input: its part of dy": "입력마다 dy에서 제 몫", "dx[place of y[i]] += dy[i]": "dx[y[i]의 자리] += dy[i]",
+  "y = the largest of x": "y = x에서 가장 큰 값들", "y = a where the condition is true, else b": "조건이 참이면 y = a, 아니면 b",
+  "da = dy where it is true, else 0; db the reverse": "조건이 참이면 da = dy, 아니면 0. db는 반대",
+  "y = x, or a number where the mask is true": "y = x, 마스크가 참인 자리는 정한 수",
+  "dx = dy, or 0 where the mask is true": "dx = dy, 마스크가 참인 자리는 0", "dx = dy, repeated": "dx = 되풀이한 dy",
+  "dx = dy / n, repeated": "dx = 되풀이한 dy / n", "y = mean of -log p(target)": "y = -log p(정답)의 평균",
+  "y = sum of -log p(target)": "y = -log p(정답)의 합",
+  "dx[t, target[t]] = -dy, over T for a mean": "dx[t, target[t]] = -dy, 평균이면 T로 나눔",
+  "y = mean of log(sum(exp(x))) - x[target]": "y = log(sum(exp(x))) - x[정답]의 평균",
+  "y = sum of log(sum(exp(x))) - x[target]": "y = log(sum(exp(x))) - x[정답]의 합",
+  "dx = dy (softmax(x) - 1 at the target), over T for a mean": "dx = dy (softmax(x), 정답에서는 1을 뺌), 평균이면 T로 나눔",
+  "dx = dy where x > 0, else 0": "x > 0이면 dx = dy, 아니면 0",
+  "dx = dy (P(X < x) + x p(x)), X standard normal, or the derivative of the form with tanh": "dx = dy (P(X < x) + x p(x)), X는 표준 정규 분포. tanh 식이면 그 미분",
+};
+
 // The token list that each axis of a node goes along, by its index; null for others. Operations pass them on.
 touch.stepAxes = ({op, shape, index, inputs, tensors, settings}, nodes) => {
   const none = shape.map(() => null), of = (i) => nodes[i].axes, last = shape.length - 1;
@@ -363,6 +395,7 @@ touch.stepChecks = (replay) => {
 
 touch.step = (root, data, language) => {
   const say = (ko, en) => (language === "ko" ? ko : en), {element} = touch;
+  const inWords = (rule) => (language === "ko" ? touch.stepKorean[rule] || rule.replace(" of axis ", ", 축 ") : rule);
   const replay = touch.stepReplay(data), {nodes} = replay;
   const text = (v) => (v === -Infinity ? "-inf" : Math.abs(v) >= 1e-3 && Math.abs(v) < 1e5 || v === 0 ? v.toFixed(6) : v.toExponential(4));
   const token = (id) => (data.vocabulary[id].trim() === "" ? JSON.stringify(data.vocabulary[id]) : data.vocabulary[id]);
@@ -436,7 +469,7 @@ touch.step = (root, data, language) => {
   const shapeOf = (node) => (node.shape.length ? `[${node.shape.join(", ")}]` : say("스칼라", "scalar"));
   const formulaOf = ({op, settings}) => {
     const formula = touch.stepOperations[op][1];
-    return typeof formula === "function" ? formula(settings) : formula;
+    return inWords(typeof formula === "function" ? formula(settings) : formula);
   };
 
   // --- one number ---
@@ -498,7 +531,7 @@ touch.step = (root, data, language) => {
       const inputs = node.reads.filter((i) => i >= 0).map((i) => (nodes[i].given && nodes[i].op !== "tokens"
         ? opened(nodes[i], "y", `${nodes[i].name} ${shapeOf(nodes[i])}`) : element("div", {class: "soft"}, `${nodes[i].name} ${shapeOf(nodes[i])}`)));
       inside.append(...inputs, opened(node, "y", say("값 y", "values y")), opened(node, "dy", say("기울기 dy", "gradient dy")),
-        element("div", {class: "soft"}, touch.stepOperations[node.op][2]));
+        element("div", {class: "soft"}, inWords(touch.stepOperations[node.op][2])));
       block.part.append(inside);
       block[node.index] = inside;
     }
@@ -557,7 +590,7 @@ touch.step = (root, data, language) => {
       return opened(nodes[i], "dy", `d ${nodes[i].name} ${shapeOf(nodes[i])}` + (users > 1 ? say(`: ${users} 연산에서 온 기울기의 합`, `: the sum from its ${users} uses`) : ""));
     });
     backward.replaceChildren(button("◀", step - 1), ` ${step + 1} / ${order.length} `, button("▶", step + 1),
-      element("p", {}, element("b", {}, node.name), ` (${node.op}): ${touch.stepOperations[node.op][2]}`),
+      element("p", {}, element("b", {}, node.name), ` (${node.op}): ${inWords(touch.stepOperations[node.op][2])}`),
       opened(node, "dy", `dy ${shapeOf(node)}`), ...inputs);
   };
 

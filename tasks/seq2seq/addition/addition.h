@@ -50,6 +50,10 @@ class AdditionTask : public Task {
   Batch read_expression(std::string_view text) const override;
 
   Tensor source_mask(const Tensor& source) const override;
+  std::vector<train::ReportText::OtherEpoch> printed() const override {
+    if (max_digits_ != 3) return {};
+    return {{0, 6.1352, 0.0073}, {5, 0.0552, 0.9852}};
+  }
 
   std::string token_text(int64_t token) const override;
   std::string source_text(const Tokens& tokens) const override;  // "310 + 98"

@@ -72,7 +72,7 @@ TEST_F(Exercises, AreInBothLanguages) {
   const std::regex hangul("[\xea-\xed]");
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises()) {
     EXPECT_TRUE(ids.insert(exercise.id).second) << exercise.id;
-    for (const tasks::exercises::Text& text : {exercise.title, exercise.task}) {
+    for (const tasks::exercises::Text& text : {exercise.title, exercise.task, exercise.hint}) {
       EXPECT_TRUE(std::regex_search(text.ko.begin(), text.ko.end(), hangul)) << text.ko;
       EXPECT_FALSE(std::regex_search(text.en.begin(), text.en.end(), hangul)) << text.en;
     }
@@ -80,7 +80,7 @@ TEST_F(Exercises, AreInBothLanguages) {
 }
 
 TEST_F(Exercises, CommandChecksAFile) {
-  const tasks::exercises::Exercise& exercise = tasks::exercises::find_exercise("004-31");
+  const tasks::exercises::Exercise& exercise = *tasks::exercises::find_exercises("004-31").at(0);
   spill(folder / "solution.cpp", std::string(exercise.solution));
   const Ran right = successful(run_command({"exercise", "004-31", folder / "solution.cpp", "--lang", "en"}));
   EXPECT_EQ(right.out, "004-31: right. All 36 numbers agree.\n");
@@ -117,8 +117,33 @@ TEST_F(Exercises, ListsAndPrints) {
   EXPECT_NE(list.out.find("subsequent_mask 작성하기"), std::string::npos);
   expect_narrow(list.out);
   const Ran skeleton = run_command({"exercise", "004-31", "--skeleton"});
-  EXPECT_EQ(skeleton.out, tasks::exercises::find_exercise("004-31").skeleton);
+  EXPECT_EQ(skeleton.out, tasks::exercises::find_exercises("004-31").at(0)->skeleton);
   EXPECT_NE(run_command({"exercise", "004-31", "--lang", "en"}).out.find(skeleton.out), std::string::npos);
+}
+
+TEST_F(Exercises, AreFoundByTheirPlaceAsPagesAre) {
+  const auto ids = [](std::string_view words) {
+    std::vector<std::string> found;
+    for (const tasks::exercises::Exercise* one : tasks::exercises::find_exercises(words)) found.emplace_back(one->id);
+    return found;
+  };
+  using Ids = std::vector<std::string>;
+  for (const char* words : {"8.2.5", "003 8.2.5", "3 8.2.5절", "003_8.2.5", "003-8.2.5"})
+    EXPECT_EQ(ids(words), Ids{"003-8.2.5"}) << words;
+  EXPECT_EQ(ids("31"), Ids{"004-31"});
+  EXPECT_EQ(ids("30-33"), Ids{"004-31"});
+  EXPECT_EQ(ids("8.4.1"), (Ids{"003-8.4.1", "003-8.4.1-feed-forward", "003-8.4.1-pre-ln"}));
+  EXPECT_EQ(ids("8.4").size(), 8U);
+  EXPECT_EQ(ids("003-8.4"), Ids{"003-8.4"});
+  const Ran page = successful(run_command({"exercise", "003", "8.2.5", "--lang", "en"}));
+  EXPECT_EQ(page.out, run_command({"exercise", "003-8.2.5", "--lang", "en"}).out);
+  EXPECT_TRUE(page.out.starts_with("=== 003-8.2.5 ")) << page.out;
+  const tasks::exercises::Exercise& exercise = *tasks::exercises::find_exercises("31").at(0);
+  EXPECT_EQ(run_command({"exercise", "31", "--solution"}).out, exercise.solution);
+  EXPECT_NE(run_command({"exercise", "31", "--hint", "--lang", "ko"}).out.find("tril은"), std::string::npos);
+  spill(folder / "solution.cpp", std::string(exercise.solution));
+  EXPECT_EQ(successful(run_command({"exercise", "004", "31", folder / "solution.cpp", "--lang", "en"})).out,
+            "004-31: right. All 36 numbers agree.\n");
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ std::vector<std::pair<std::string, Text>> texts_of(const Computed& made) {
     texts.emplace_back("question", one.question), texts.emplace_back("answer", one.answer);
   for (const tasks::tutorial::Number& one : made.numbers)
     if (!one.why.empty() || one.mark == Mark::different) texts.emplace_back("why", one.why);
+  for (const Experiment& one : page.experiments) texts.emplace_back("break", one.what);
   for (const Without& one : page.without) texts.emplace_back("without", one.why);
   return texts;
 }
@@ -263,6 +264,7 @@ TEST(TutorialPages, ShowTheirSections) {
     return places;
   };
   EXPECT_EQ(sections("8.5"), (std::vector<std::string>{"8.5.1", "8.5.2", "8.5.3"}));
+  EXPECT_EQ(sections("8.4"), (std::vector<std::string>{"8.4.1", "8.4.2", "8.4.3", "8.4.4"}));
   EXPECT_EQ(sections("8.3.2"), (std::vector<std::string>{"8.3.2/1", "8.3.2/3", "8.3.2/7"}));
   EXPECT_EQ(sections("8.2.5"), std::vector<std::string>());
 }
@@ -339,6 +341,24 @@ TEST(TutorialPages, ProofsAndWidgetsHaveTheirParts) {
     }
     for (const std::string& proof : made.proofs) EXPECT_EQ(proof.find("nan"), std::string::npos) << proof;
   }
+}
+
+// Formulas and rules with English words have their Korean.
+TEST(TutorialPages, RulesOfTheStepPageAreInBothLanguages) {
+  const std::string all(script("step"));
+  const std::size_t begin = all.find("const gathered ="), end = all.find("touch.stepKorean"),
+                    last = all.find("\n};", end);
+  const std::string rules = all.substr(begin, end - begin), korean = all.substr(end, last - end);
+  static const std::regex kText("\"([^\"]*)\""),
+      kWord("\\b(over|where|with|each|the|repeated|moved|times|there|as|in)\\b");
+  int found = 0;
+  for (std::sregex_iterator at(rules.begin(), rules.end(), kText), none; at != none; ++at) {
+    const std::string text = (*at)[1];
+    if (!std::regex_search(text, kWord) || text.find(" ") == text.npos) continue;
+    EXPECT_NE(korean.find("\"" + text + "\": "), std::string::npos) << text;
+    ++found;
+  }
+  EXPECT_GE(found, 25);
 }
 
 // The figures of a text, in order of size: languages order them differently.

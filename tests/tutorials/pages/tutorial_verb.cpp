@@ -18,7 +18,8 @@ using TutorialVerb = InAFolder;
 
 TEST_F(TutorialVerb, ListsPages) {
   const Ran ran = successful(run_in(folder, {"tutorial"}));
-  EXPECT_TRUE(has(ran.out, "003  8.2.5")) << ran.out;
+  expect_parts(ran.out, {"000: causal mask (blog post by bellmake", "https://starknotes.tistory.com/m/204",
+                         "001: causal masking", "003: chapter 8", "dldna", "003  8.2.5", "004: ch3.ipynb", "Haj1h0"});
   expect_narrow(ran.out);
   EXPECT_TRUE(fs::is_empty(folder.path()));
   successful(run_in(folder, {"tutorial", "003"}));
@@ -76,7 +77,6 @@ TEST_F(TutorialVerb, ListsTheSectionsOfASection) {
     return found;
   };
   using Commands = std::vector<std::string>;
-  EXPECT_EQ(commands({"003", "8.4"}), (Commands{"003 8.4.1", "003 8.4.2", "003 8.4.3", "003 8.4.4"}));
   EXPECT_EQ(commands({"003", "8.3"}),
             (Commands{"003 8.3.1", "003 8.3.2", "003 8.3.2/1", "003 8.3.2/3", "003 8.3.2/7"}));
   const Commands second = commands({"003", "8.2"});
@@ -115,11 +115,17 @@ TEST_F(TutorialVerb, WritesTheWholeSite) {
     const std::string page = slurp(entry.path().string());
     for (std::size_t at = 0; (at = page.find("href=\"", at)) != std::string::npos; ++at) {
       const std::string target = page.substr(at + 6, page.find('"', at + 6) - at - 6);
+      if (target.starts_with("https://")) {  // the original of a tutorial
+        EXPECT_TRUE(entry.path().filename().string().starts_with("index.")) << entry.path() << ": " << target;
+        continue;
+      }
       EXPECT_TRUE(fs::exists(fs::path(folder / "site") / target)) << entry.path() << ": " << target;
     }
   }
   expect_parts(slurp(folder / "site/index.ko.html"), {"<h2>튜토리얼 003: 8장 트랜스포머의 탄생</h2>"});
-  EXPECT_NE(slurp(folder / "site/index.en.html").find("<h2>Tutorial 004: ch3.ipynb, "), std::string::npos);
+  expect_parts(slurp(folder / "site/index.en.html"),
+               {"bellmake", "<h2>Tutorial 003: chapter 8", "Quantum-Intelligence-Frontier/dldna\">", ">8.1, 8.2 <a",
+                "8.2.5 병렬 학습을 위한 마스킹 전략", "CopyLoss", "<h2>Tutorial 004: ch3.ipynb, ", "type: \"search\""});
 }
 
 TEST_F(TutorialVerb, HangulIsTwoColumnsWide) {

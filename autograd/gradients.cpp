@@ -64,7 +64,8 @@ void Gradients::set(const Tensor& leaf, Tensor grad) {
   const TapeIndex place = place_of(leaf);
   require(place.tape != 0, kGradients, "expected a leaf, got a constant of shape {} (make it a leaf by as_leaf())",
           leaf.shape());
-  require(grad.shape() == leaf.shape(), kGradients, "expected a gradient of shape {}, got {}", leaf.shape(), grad.shape());
+  require(grad.shape() == leaf.shape(), kGradients, "expected a gradient of shape {}, got {}", leaf.shape(),
+          grad.shape());
   require(grad.dtype() == leaf.dtype(), kGradients, "expected a {} gradient, got {}", leaf.dtype(), grad.dtype());
   const auto at = first_from(entries_, place);
   if (at != entries_.end() && at->place == place) {

@@ -40,7 +40,8 @@ struct Verb {
 
 /// All of them, in the order of the help.
 std::span<const Verb> verbs();
-/// Makes "tutorial 8.2.5" of "show 8.2.5" and "new ./plot" of "new plot": the words of a command line, beginning with the verb.
+/// Makes "tutorial 8.2.5" of "show 8.2.5" and "new ./plot" of "new plot": the words of a command line, beginning with
+/// the verb.
 void resolve_verb(std::vector<std::string>& words);
 /// nullptr if no verb has this name.
 const Verb* verb_named(std::string_view name);

@@ -44,8 +44,9 @@ Share::Share(const World& world, optim::Optimizer& optimizer, const DataParallel
       options.bucket_bytes > 0 ? options.bucket_bytes : std::max(kBucketBytes, rounds.messages() * kBytesPerMessage);
   buckets = make_buckets(parameters, size(), bytes, update_share.may_cut());
   if (buckets.size() > kMostBuckets)
-    fail(kShareName, fmt::format("expected at most {} buckets of gradients, got {} of {} bytes (set bucket_bytes to more)",
-                             kMostBuckets, buckets.size(), bytes));
+    fail(kShareName,
+         fmt::format("expected at most {} buckets of gradients, got {} of {} bytes (set bucket_bytes to more)",
+                     kMostBuckets, buckets.size(), bytes));
   bucket_of.resize(parameters.size(), buckets.size());
   pieces_of.resize(parameters.size());
   std::vector<optim::UpdateShare::Range> own(parameters.size());

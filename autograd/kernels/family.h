@@ -27,8 +27,9 @@ std::string names_of_available_families();
 /// names a family that is not available.
 KernelFamily kernel_family();
 
-/// What may compute products. `automatic`: whatever is fastest for the shape (docs/contributing/matrix_multiplication.md). `blis`: BLIS, all of
-/// them, of every shape and type: the reference that the others are compared with. `own`: never BLIS.
+/// What may compute products. `automatic`: whatever is fastest for the shape
+/// (docs/contributing/matrix_multiplication.md). `blis`: BLIS, all of them, of every shape and type: the reference that
+/// the others are compared with. `own`: never BLIS.
 enum class Products : uint8_t { automatic, blis, own };
 
 /// "auto", "blis" or "own".

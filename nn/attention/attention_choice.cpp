@@ -56,8 +56,10 @@ void AttentionChoice::check() const {
 void AttentionChoice::check(Positions positions, bool causal, bool grouped) const {
   check();
   const AttentionTraits t = traits();
-  if (causal && !t.not_causal.empty()) fail(kAttentionChoice, "{} attention cannot be causal: {}", t.name, t.not_causal);
-  require(!grouped || t.grouped, kAttentionChoice, "expected as many key heads as query heads for {} attention", t.name);
+  if (causal && !t.not_causal.empty())
+    fail(kAttentionChoice, "{} attention cannot be causal: {}", t.name, t.not_causal);
+  require(!grouped || t.grouped, kAttentionChoice, "expected as many key heads as query heads for {} attention",
+          t.name);
   require(t.scores || !kind_of(positions).adds_to_scores(), kAttentionChoice,
           "{} positions add to the score of every pair, which only full attention has, got {}", nn::name(positions),
           t.name);

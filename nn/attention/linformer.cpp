@@ -22,8 +22,8 @@ Tensor project(const Tensor& p, const Tensor& x, std::string_view what) {
   const bool fits = (p.dim() == 2 || (p.dim() == 3 && x.dim() >= 3 && p.size(0) == x.size(-3))) &&
                     p.size(-1) >= x.size(-2) && p.dtype() == x.dtype();
   if (!fits) {
-    fail(kLinformer, "expected {} [K, S] or [heads, K, S] in {} with S of at least {}, got {} {} for {}", what, x.dtype(),
-         x.size(-2), p.dtype(), p.shape(), x.shape());
+    fail(kLinformer, "expected {} [K, S] or [heads, K, S] in {} with S of at least {}, got {} {} for {}", what,
+         x.dtype(), x.size(-2), p.dtype(), p.shape(), x.shape());
   }
   const Tensor used = narrow(p, -1, 0, x.size(-2));
   return einsum(p.dim() == 2 ? "ks,...sd->...kd" : "hks,...hsd->...hkd", {used, x});
@@ -72,8 +72,8 @@ Tensor linformer_attention(const Tensor& query, const Tensor& key, const Tensor&
                            const Tensor& f, const LinformerOptions& options) {
   require_floating(kLinformer, {&query, &key, &value});
   if (options.causal) fail(kLinformer, "Linformer cannot be causal: {}", kMixes);
-  require(key.dim() >= 2 && value.dim() >= 2, kLinformer, "expected key and value [..., S, D], got {} and {}", key.shape(),
-          value.shape());
+  require(key.dim() >= 2 && value.dim() >= 2, kLinformer, "expected key and value [..., S, D], got {} and {}",
+          key.shape(), value.shape());
   Tensor k = key, v = value;
   if (const Tensor mask = detail::mask_of_keys(kLinformer, options.mask); mask.defined()) {
     const Tensor hidden = logical_not(mask).t();  // [..., S, 1]

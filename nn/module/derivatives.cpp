@@ -12,8 +12,8 @@ constexpr std::string_view kFunctionalCall = "functional_call";
 // Everything is checked before anything is substituted.
 void require_like(const NamedParameter& p, const Tensor& value) {
   const Tensor& own = p.parameter.tensor();
-  require(is_floating(own.dtype()), kFunctionalCall, "expected a model in float32 or float64, got {} for {}", own.dtype(),
-          p.name);
+  require(is_floating(own.dtype()), kFunctionalCall, "expected a model in float32 or float64, got {} for {}",
+          own.dtype(), p.name);
   require(value.shape() == own.shape() && is_floating(value.dtype()), kFunctionalCall,
           "expected float32 or float64 {} for {}, got {} {}", own.shape(), p.name, value.dtype(), value.shape());
 }

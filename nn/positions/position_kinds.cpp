@@ -129,7 +129,8 @@ void PositionKind::require_valid(PositionOptions options) const {
   Fields fields;
   list(options, fields);
   check_fields(kPositionKinds, fields);
-  check(options, [](std::string_view option, const std::string& fault) { fail(kPositionKinds, "{}: {}", option, fault); });
+  check(options,
+        [](std::string_view option, const std::string& fault) { fail(kPositionKinds, "{}: {}", option, fault); });
 }
 
 // --- an encoding that overrides nothing ---

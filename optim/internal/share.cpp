@@ -81,7 +81,8 @@ void UpdateShare::check(const std::vector<Tensor>& grads) const {
     if (slots[i].parameter.is_frozen()) continue;
     if (!grads[i].defined()) optimizer_.require_missing_allowed(slots[i]);
     if (grads[i].defined() && !all_finite(grads[i]))
-      fail(kSharedUpdate, "the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
+      fail(kSharedUpdate,
+           "the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
            quoted(slots[i].name, slots[i].parameter));
     slots[i].parameter.require_writable(kSharedUpdate, slots[i].name);
   }

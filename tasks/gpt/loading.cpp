@@ -69,7 +69,7 @@ std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int
   std::unique_ptr<data::Tokenizer> tokenizer = data::load_tokenizer(folder.string());
   if (tokenizer->size() > vocab_size) {
     fail(kLoading, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
-                             tokenizer->size(), vocab_size));
+                               tokenizer->size(), vocab_size));
   }
   return tokenizer;
 }

@@ -1,4 +1,5 @@
-// docs/from_pytorch.md: its table is compared with the headers and PyTorch's names (its code: tests/comments/guides.cpp).
+// docs/from_pytorch.md: its table is compared with the headers and PyTorch's names (its code:
+// tests/comments/guides.cpp).
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/golden/cases.h>
 #include <tapegrad/tests/support/testing.h>
@@ -232,7 +233,8 @@ TEST(FromPyTorch, EveryModuleOptimiserAndScheduleIsInTheTable) {
           continue;
         }
         if (name == "Visitor") continue;  // which has the word in an error text
-        EXPECT_TRUE(names.contains("nn::" + name)) << name << " of " << header.path << " is not in docs/from_pytorch.md";
+        EXPECT_TRUE(names.contains("nn::" + name))
+            << name << " of " << header.path << " is not in docs/from_pytorch.md";
         ++modules;
       } else if (header.path.starts_with("optim/")) {
         if (base.find("Optimizer") == std::string::npos && base.find("Adam") == std::string::npos &&

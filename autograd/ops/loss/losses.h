@@ -209,7 +209,7 @@ struct MarginOptions {
 /// max(margin - target (a - b), 0): a should be larger than b where the target is 1, smaller where it is -1.
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options = {});
 
-// --- of vectors (ops/loss/loss_of_vectors.cpp), made of recorded operations: [..., D] -> a scalar, or [...] ---
+// --- of vectors (ops/loss/loss_composed.cpp), made of recorded operations: [..., D] -> a scalar, or [...] ---
 
 struct TripletMarginOptions {
   Reduction reduction = Reduction::mean;  ///< over the triplets

@@ -79,7 +79,8 @@ Objective::Objective(const CertifiedModel& model, const std::vector<Tensor>& bat
     variables_.push_back({fmt::format("batch {}", i), nullptr, i});
     start_.push_back(batch_[i]);
   }
-  if (variables_.empty()) fail(kCertify, "the model has no parameter that is trained, and the batch no floating tensor");
+  if (variables_.empty())
+    fail(kCertify, "the model has no parameter that is trained, and the batch no floating tensor");
   ModesOf visitor;
   model.model.walk(visitor);
   modes_ = std::move(visitor.modes);

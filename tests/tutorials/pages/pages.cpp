@@ -136,7 +136,8 @@ TEST(TutorialPages, EveryPlaceHasOneOrIsToDo) {
   for (const Page* page : pages()) EXPECT_TRUE(stems.insert(file_stem(*page)).second) << file_stem(*page);
 }
 
-// The table in docs/contributing/tutorials.md has every page, in the order of the pages: `tapegrad tutorial 000 1`, `2`, `4`.
+// The table in docs/contributing/tutorials.md has every page, in the order of the pages: `tapegrad tutorial 000 1`,
+// `2`, `4`.
 TEST(TutorialPages, AreInTheTableOfSections) {
   static const std::regex row(R"(\| [^|]*\| `tapegrad tutorial (\S+) (\S+)`((?:, `[^`]+`)*) \|.*)"), more("`([^`]+)`");
   std::ifstream table(std::string(kSourceDir) + "/docs/contributing/tutorials.md");

@@ -21,7 +21,7 @@ struct Request {
   std::optional<std::string> text;      // the example; otherwise drawn
   uint64_t seed = 1;                    // of a drawn example
   std::string out;                      // folder for step.html; empty: the model's
-  double limit = 4;                     // of the page, in MB
+  double limit = 5;                     // of the page, in MB
   std::optional<std::string> language;  // of the page; none: by the locale
 
   void list(Fields& f);

@@ -153,7 +153,8 @@ TEST_F(KoreanOutput, OfTheTutorialsFigures) {
 
 // Without paths, options, and the bits of a model.
 std::string without_names(const std::string& text) {
-  return std::regex_replace(text, std::regex("run/[a-z.]+|--[a-z-]+[a-z]|[0-9a-f]{4}( [0-9a-f]{4}){3}"), "");
+  return std::regex_replace(
+      text, std::regex("/\\S*tapegrad [a-z]+|run/[a-z.]+|--[a-z-]+[a-z]|[0-9a-f]{4}( [0-9a-f]{4}){3}"), "");
 }
 
 // The report, without the values of settings. The texts of their help are tested with help.

@@ -39,8 +39,9 @@ struct ReportText {
   Made made = {};                      ///< the Loop fills it in
   /// An epoch of another run of the same, as a paper or tutorial prints it: dots in the curves.
   struct OtherEpoch {
-    int64_t epoch;
-    double loss, accuracy;
+    int64_t epoch;    ///< its number, as it is printed
+    double loss;      ///< as the curve's
+    double accuracy;  ///< as the curve's
   };
   std::vector<OtherEpoch> others = {};                       ///< of one run
   std::string others_name = {};                              ///< in the legend

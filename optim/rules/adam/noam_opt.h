@@ -27,7 +27,9 @@ class NoamOpt {
     noam_.check();
   }
 
+  /// Sets the rate of this step, and updates. Errors as Adam's.
   void step(const Gradients& grads) { at_next_rate().step(grads); }
+  /// The same with backward of `loss`.
   void step(Tape& tape, const Tensor& loss) { at_next_rate().step(tape, loss); }
 
   /// The rate of a step, and that of the last one; 0 before the first.

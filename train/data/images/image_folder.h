@@ -46,8 +46,8 @@ class ImageFolder {
   const std::vector<std::string>& classes() const { return list_->classes; }
   /// The path and the class of image number i.
   struct File {
-    std::string path;
-    int64_t label;
+    std::string path;  ///< of the image
+    int64_t label;     ///< its class, an index of classes()
   };
   const File& file(int64_t i) const;  ///< Error for an index outside [0, size())
 

@@ -281,7 +281,8 @@ TEST(Losses, OfPairsThatBroadcast) {
   const std::pair<Shape, Shape> shapes[] = {{{3, 2}, {2}}, {{2}, {3, 2}}, {{3, 1}, {3, 2}}, {{}, {3}}, {{0, 2}, {2}}};
   for (int i : {0, 1, 2}) {
     for (Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean})
-      for (const auto& [a, b] : shapes) {
+      for (const auto& pair : shapes) {
+        const Shape &a = pair.first, &b = pair.second;
         const auto f = loss_of(i, reduction);
         const Shape whole = broadcast("test", a, b);
         const auto run = [&](const auto& loss, bool again) {

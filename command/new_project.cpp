@@ -135,7 +135,7 @@ int new_project(const NewRequest& request) {
   const std::string word = shell_word(folder.string());
   print_text(said("Written: {}. Its README.md says how to train the model. Build and test it:\n", word));
   print_text(
-      fmt::format("  cmake -S {0} -B {0}/build && cmake --build {0}/build\n"
+      fmt::format("  cmake -G Ninja -S {0} -B {0}/build && cmake --build {0}/build\n"
                   "  ctest --test-dir {0}/build --output-on-failure\n",
                   word));
   return 0;

@@ -64,7 +64,7 @@ sed -n 's|^// ||p' "$here/../../README.ko.md" | diff "$work/expected" -
   mkdir "$work/first" && cd "$work/first"
   awk '/^```cmake$/ { on = 1; next } /^```$/ { on = 0 } on' "$here/../../docs/start.md" >CMakeLists.txt
   cp "$here/../../examples/documents/start_1_gradients.cpp" first.cpp
-  cmake -S . -B build -D CMAKE_PREFIX_PATH="$prefix" -D CMAKE_CXX_COMPILER="$cxx" >"$work/log" && cmake --build build >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+  cmake -G Ninja -S . -B build -D CMAKE_PREFIX_PATH="$prefix" -D CMAKE_CXX_COMPILER="$cxx" >"$work/log" && cmake --build build >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
   build/first | diff "$here/../../examples/documents/start_1_gradients.txt" -
 )
 "$prefix/bin/tapegrad" --version

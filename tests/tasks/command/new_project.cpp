@@ -27,7 +27,7 @@ TEST(NewProject, HasTheFilesOfItsKind) {
     SCOPED_TRACE(kind);
     if (kind == "images" && !has_png) continue;
     const Ran ran = successful(run_command({"new", "deep/my-" + kind + "/", "--from", kind}, folder));
-    expect_parts(ran.out, {"Written: deep/my-" + kind, "cmake -S deep/my-" + kind, "ctest --test-dir deep"});
+    expect_parts(ran.out, {"Written: deep/my-" + kind, "cmake -G Ninja -S deep/my-" + kind, "ctest --test-dir deep"});
     std::vector<std::string> files = files_in(folder / "deep/my-" + kind);
     std::erase_if(files, [](const std::string& name) { return name.starts_with("images/"); });
     std::vector<std::string> expected{"CMakeLists.txt", "README.md", "check.h", "main.cpp", "model.h", "test.cpp"};

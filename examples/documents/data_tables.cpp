@@ -41,8 +41,8 @@ int main() {
 
   // An image: [C, H, W], from 0 to 255.
   if (tg::data::image_formats().size() < 2) return 0;  // built without libpng or libjpeg
-  const tg::Tensor picture = tg::floor(tg::linspace(0, 255, 64)).expand({3, 16, 64});
-  tg::data::save_image("ramp.png", picture);
+  const tg::Tensor image = tg::floor(tg::linspace(0, 255, 64)).expand({3, 16, 64});
+  tg::data::save_image("ramp.png", image);
   const tg::Tensor grey = tg::data::load_image("ramp.png", {.channels = 1});
-  std::printf("picture %s, greys up to %.0f\n", str(grey.shape()).c_str(), tg::amax(grey).item());
+  std::printf("image %s, greys up to %.0f\n", str(grey.shape()).c_str(), tg::amax(grey).item());
 }

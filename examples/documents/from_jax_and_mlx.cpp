@@ -63,7 +63,7 @@ void random_numbers() {
   // [random]
   tg::Generator first(1), second(2);
   const tg::Tensor a = tg::randn({2}, tg::kFloat32, &first), b = tg::randn({2}, tg::kFloat32, &second);
-  tg::Generator copy = first;  // from here both draw the same numbers
+  tg::Generator copy = first;  // from here both sample the same numbers
   // [/random]
   const bool equal = tg::sum(tg::rand({8}, tg::kFloat32, &copy) == tg::rand({8}, tg::kFloat32, &first)).item() == 8;
   std::cout << "random " << str((a + b).shape()) << ", copies draw " << (equal ? "the same" : "other numbers") << "\n";

@@ -244,7 +244,7 @@ void checkpoint() {
     tg::train::Checkpoint out;
     out.add("model.", nn::state_dict(net));
     out.add("adam.", adam.state());
-    out.add("generator", tg::default_generator());  // if the steps draw random numbers
+    out.add("generator", tg::default_generator());  // if the steps sample random numbers
     out.set("step", step);
     out.save("checkpoint");  // replaces the file atomically
     // [/checkpoint]

@@ -174,6 +174,7 @@ TEST_F(Shards, AFailedWriteIsTheSameErrorEverywhere) {
 
 TEST_F(Shards, OnAFullDiskTheEarlierCheckpointStays) {
   const SmallDisk disk;
+  // Only the superuser may mount a disk of a few blocks; CI is one.
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   run = disk.path() + "/run";
   expect_no_errors(write_whole(7));

@@ -260,6 +260,47 @@ Breaches functions_of_the_library(const Texts& sources) {
   return found;
 }
 
+int opened(char c) { return c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0; }
+
+// Where the arguments end of the list that opens at `open`.
+std::vector<std::size_t> ends_of_arguments(const std::string& text, std::size_t open) {
+  std::vector<std::size_t> ends;
+  int depth = 0;
+  for (std::size_t at = open + 1; at < text.size() && depth >= 0; ++at) {
+    depth += opened(text[at]);
+    if (depth < 0 || (depth == 0 && text[at] == ',')) ends.push_back(at);
+  }
+  return ends;
+}
+
+// Calls of which one argument moves what another one reads: compilers differ in which comes first.
+Breaches moved_and_read(const Texts& sources) {
+  static const std::regex kMove(R"(std::move\((\w+)\))"), kText(R"(//[^\n]*|"(\\.|[^"\\\n])*")");
+  Breaches found;
+  for (const auto& [path, source] : sources) {
+    const std::string text = std::regex_replace(source, kText, "");
+    for (std::sregex_iterator move(text.begin(), text.end(), kMove), end; move != end; ++move) {
+      const std::string name = (*move)[1];
+      const std::regex read("(^|[^\\w.>])" + name + "\\b");
+      const std::size_t here = static_cast<std::size_t>(move->position());
+      int depth = 0;  // of text[open]; -1: it opens a list that surrounds `here`
+      for (std::size_t open = here; open-- > 0 && (depth > 0 || (text[open] != ';' && text[open] != '{'));) {
+        depth -= opened(text[open]);
+        if (depth >= 0) continue;
+        depth = 0;
+        std::size_t begin = open + 1;
+        for (std::size_t stop : text[open] == '(' ? ends_of_arguments(text, open) : std::vector<std::size_t>()) {
+          const bool moves = begin <= here && here < stop;
+          if (!moves && std::regex_search(text.substr(begin, stop - begin), read))
+            found.push_back(path + " reads and moves " + name);
+          begin = stop + 1;
+        }
+      }
+    }
+  }
+  return found;
+}
+
 // The lines "rule | breach | reason" of exceptions.txt.
 std::map<std::string, std::string> exceptions_to(const std::string& rule) {
   std::ifstream file(fs::path(kTestsDir) / "house/exceptions.txt");
@@ -318,6 +359,7 @@ TEST(House, FunctionsAreShort) { expect_kept("long function", long_functions(hou
 TEST(House, ResultsDoNotDependOnTheCLibrary) {
   expect_kept("function of the library", functions_of_the_library(house()));
 }
+TEST(House, ArgumentsDoNotReadWhatOneMoves) { expect_kept("moved and read", moved_and_read(with_tests())); }
 TEST(House, FoldersHaveFewFiles) { expect_kept("full folder", full_folders(with_tests(), kMostFiles)); }
 
 // Pages are complete without scripts, so scripts stay a small part: those of pages, and those that test them.
@@ -350,6 +392,8 @@ const Texts kPlanted{
     {"nn/layers/detail/weights.h", "int f() {\n  return 1;\n}\nvoid g(int x) {\n  if (x) {\n  }\n  f();\n}\n"},
     {"nn/models/gpt.cpp",
      "#include <tapegrad/nn/linear.h>\ndouble f(double x) { return std::sqrt(x) + std::tanh(x); }\n"},
+    {"train/loop.cpp",
+     "void f(T x) { g(1, std::move(x)), x.h(); k(std::move(x), (l)(x)); m(y.x, {[x = std::move(x)] {}}); }"},
     {"train/drawing/charts.cpp", "double f(double x) { return std::log10(x); }\n"},
     {"nn/models/gpt.h", "#include <tapegrad/nn/layers/detail/weights.h>\n\n\n\n\n\n\n\n\n"},
 };
@@ -366,6 +410,7 @@ TEST(House, AWrongOfEachKindIsFound) {
   EXPECT_EQ(long_files(kPlanted, 8), Breaches{"nn/models/gpt.h"});
   EXPECT_EQ(long_functions(kPlanted, 3), Breaches{"nn/layers/detail/weights.h: g"});
   EXPECT_EQ(functions_of_the_library(kPlanted), Breaches{"nn/models/gpt.cpp calls std::tanh("});
+  EXPECT_EQ(moved_and_read(kPlanted), Breaches{"train/loop.cpp reads and moves x"});
   EXPECT_EQ(full_folders(kPlanted, 1), Breaches{"nn/models"});
 }
 

@@ -166,7 +166,8 @@ Tensor einsum(std::string_view text, std::span<const Tensor> operands) {
   }
   check_types(kEinsum, terms);
   check_sizes(equation, terms);
-  return contract(kEinsum, std::move(terms), output_of(equation, terms));
+  const Labels output = output_of(equation, terms);  // before `terms` moves
+  return contract(kEinsum, std::move(terms), output);
 }
 
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands) {

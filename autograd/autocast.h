@@ -1,15 +1,15 @@
-// Mixed precision: matrix products in bfloat16, everything else in float32.
+// Mixed precision: matrix multiplications in bfloat16, everything else in float32.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
 
 namespace tapegrad {
 
-/// While one is alive on this thread, the operands of matrix products of float32 tensors are rounded to bfloat16, and
-/// their sums are float32: linear, matmul and the operations built on it (bmm, einsum, ...), and both products of
-/// scaled_dot_product_attention, but not the functions of linalg.h. Backward does the same for the operations that were
-/// recorded in its scope, wherever backward runs. They keep half as much for backward, and products are faster on
-/// processors with AVX512_BF16.
+/// While one is in scope on this thread, the operands of matrix multiplications of float32 tensors are rounded to
+/// bfloat16, and their sums are float32: linear, matmul and the operations built on it (bmm, einsum, ...), and both
+/// products of scaled_dot_product_attention, but not the functions of linalg.h. Backward does the same for the
+/// operations that were recorded in its scope, wherever backward runs. They keep half as much for backward, and
+/// products are faster on processors with AVX512_BF16.
 ///
 ///     tg::Tape tape;
 ///     tg::Tensor loss;

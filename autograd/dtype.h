@@ -14,9 +14,9 @@ namespace tapegrad {
 /// masked_select, and Tensor::to() work on any of them.
 /// - uint8 (images) and int32 (ids): also gather, pad, scatter and writing by index; comparisons and arithmetic convert
 ///   to int64 and, for a result of their own type, back, modulo 2^8 or 2^32; indices and class numbers may have these
-///   types. Any other operation is an Error.
+///   types. Any other operation throws Error.
 /// - float16, and bfloat16 (float32 without its last 16 bits): linear() and embedding() accept such weights; arithmetic
-///   and comparisons with a float32 or float64 tensor that has axes convert them. Any other operation is an Error,
+///   and comparisons with a float32 or float64 tensor that has axes convert them. Any other operation throws Error,
 ///   gather and pad, too (convert with to(kFloat32)), or gives float32; there are no gradients of these types.
 enum class DType : uint8_t { boolean, uint8, int32, int64, float16, bfloat16, float32, float64 };
 

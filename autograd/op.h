@@ -23,7 +23,7 @@
 
 namespace tapegrad {
 
-/// How forward mode (jvp) gets the tangent of an operation's result from those of its inputs, by its backward.
+/// How forward mode (jvp) gets the tangent of an operation's result from the tangents of its inputs, by its backward.
 enum class TangentRule : uint8_t {
   by_backward,  ///< its derivative with respect to dy: for any operation whose backward can be differentiated
   symmetric,    ///< it maps the tangent of an input as it maps dy: each input's Jacobian is a symmetric matrix
@@ -32,7 +32,8 @@ enum class TangentRule : uint8_t {
 
 /// What the tape and the tests need to know of an operation.
 struct OpTraits {
-  /// The backward is itself made of recorded operations; otherwise create_graph is an Error that names the operation.
+  /// The backward is itself made of recorded operations; otherwise create_graph throws an Error that names the
+  /// operation.
   bool twice = true;
   /// The operation replaces elements by given numbers, which may be infinite: Tape::trap_nan() accepts them.
   bool selects = false;

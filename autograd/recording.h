@@ -7,7 +7,7 @@
 
 namespace tapegrad {
 
-/// While one is alive on this thread, the tapes that are alive on it record nothing: for kernels made of operations,
+/// While one is in scope on this thread, the tapes of this thread record nothing: for kernels made of operations,
 /// metrics and samples. A tape that begins in this scope records as usual, so that functions that differentiate
 /// internally work there, too.
 class PauseRecording {

@@ -1,4 +1,4 @@
-// The tape: while one is alive, operations are recorded; backward is one loop from the end. Start reading here, then
+// The tape: while one is in scope, operations are recorded; backward is one loop from the end. Start reading here, then
 // read backward.cpp and tape.cpp.
 #pragma once
 
@@ -52,9 +52,9 @@ enum class OuterTensors {
 };
 
 /// Records the operations of this thread from its construction to its destruction or its backward(). If several tapes
-/// are alive, only the innermost records. Everything that the tape has not recorded is a constant, except leaves; but a
-/// tensor of a tape that has ended is an Error, because its gradient would be lost without a word (detach() it).
-/// Without a tape nothing is recorded, and nothing is kept for backward.
+/// are in scope, only the innermost records. Everything that the tape has not recorded is a constant, except leaves;
+/// but a tensor of a tape that has gone out of scope throws Error, because its gradient would be lost silently
+/// (detach() it). Without a tape nothing is recorded, and nothing is kept for backward.
 ///
 /// A tape belongs to the thread that constructed it, and must be destroyed there (otherwise the process is aborted).
 /// Tapes may be destroyed in any order. If a function that backward calls destroys the tape, backward raises an Error.

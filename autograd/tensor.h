@@ -73,7 +73,7 @@ class Indexed;
 /// or its nn::Parameter; views, detached tensors and everything else that shared its memory keep the old values.
 class [[nodiscard]] Tensor {
  public:
-  /// No tensor: defined() is false, and any other use is an Error.
+  /// No tensor: defined() is false, and any other use throws Error.
   Tensor() = default;
   Tensor(const Tensor& other) noexcept : body_(other.body_) {
     if (body_) body_->references.fetch_add(1, std::memory_order_relaxed);
@@ -161,7 +161,7 @@ class [[nodiscard]] Tensor {
                             const Index& f = Index::absent(), const Index& g = Index::absent(),
                             const Index& h = Index::absent(), const Index& i = Index::absent(),
                             const Index& j = Index::absent()) &;
-  /// Repeats axes of size 1 to the given sizes, and adds leading axes; -1 keeps a size.
+  /// Repeats axes of size 1 to these sizes, and adds leading axes; -1 keeps a size.
   Tensor expand(const Shape& shape) const;
   /// Removes one axis, or several, which must have size 1.
   Tensor squeeze(int64_t axis) const;

@@ -42,7 +42,8 @@ foreach(file IN LISTS tutorials)
 endforeach()
 
 # The programs of docs/: each is run in an empty folder of its own, and must print the text file next to it. In "// arguments:",
-# {source} is examples/documents, {programs} the folder of those folders; a program whose file is used runs before.
+# {source} is examples/documents, {programs} the folder of those folders; a program whose file is used runs before. The calls of the
+# command in "// command:" run first, in the program's folder.
 file(GLOB pages CONFIGURE_DEPENDS examples/documents/*.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages})  # their arguments
 foreach(file IN LISTS pages)
@@ -56,8 +57,15 @@ foreach(file IN LISTS pages)
   string(REPLACE "{source}" "${PROJECT_SOURCE_DIR}/examples/documents" arguments "${arguments}")
   string(REPLACE "{programs}" "${PROJECT_BINARY_DIR}/docs_programs" arguments "${arguments}")
   cmake_path(REPLACE_EXTENSION file txt OUTPUT_VARIABLE expected)
+  file(STRINGS ${file} calls REGEX "^// command: ")
+  if(calls AND (TAPEGRAD_SANITIZE OR NOT TARGET tapegrad_command))  # sanitizers take too long for training
+    continue()
+  elseif(calls)
+    add_dependencies(test_docs_${name} tapegrad_command)
+  endif()
   add_test(NAME docs_${name}
            COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:test_docs_${name}> -D "ARGUMENTS=${arguments}" -D EXPECTED=${expected}
+                   -D "CALLS=${calls}" -D TAPEGRAD=${command_to_run}
                    -D FOLDER=${PROJECT_BINARY_DIR}/docs_programs/${name} -P ${PROJECT_SOURCE_DIR}/tests/support/prints.cmake)
   set_tests_properties(docs_${name} PROPERTIES TIMEOUT 120 LABELS long FIXTURES_SETUP docs_${name})
   if(arguments MATCHES "docs_programs/([a-z0-9_]+)/")

@@ -27,9 +27,9 @@ struct Share;
 /// frees each of them at once.
 int64_t gradients_at_once(const DataParallelOptions& options, int64_t processes);
 
-/// The default generator's draws for one batch of one step, as long as it lives: they depend on the generator's seed,
+/// The default generator's numbers for one batch of one step, as long as it lives: they depend on the generator's seed,
 /// the step and the batch alone, not on which process computes the batch. Afterwards the generator continues as if
-/// nothing had been drawn.
+/// nothing had been sampled.
 class BatchDraws {
  public:
   BatchDraws(int64_t step, int64_t batch);
@@ -60,18 +60,18 @@ struct MeanLoss {
 ///
 /// A step has `accumulate` batches, of which each process computes an equal share. Their gradients are averaged with
 /// weights that are proportional to MeanLoss::terms: the step is that of one batch with all terms. Gradients are summed
-/// in one fixed tree, so a run has the same bits for any number of processes and threads, a single process included. A
+/// in one fixed tree, so a run is bit-identical for any number of processes and threads, a single process included. A
 /// process updates a share of the parameters, and has the optimiser's state for them only (ZeRO stage 1); then it
 /// receives the others.
 ///
 /// The constructor copies the optimiser's parameters and the default generator of rank 0 to all processes. Afterwards
-/// each process must do the same, except for the batches: draw the same numbers, set the same rates, freeze the same
+/// each process must do the same, except for the batches: sample the same numbers, set the same rates, freeze the same
 /// parameters. A step compares rates, decays, frozen parameters and the number of batches, and throws on every process
 /// if they differ. If only one process fails in a step, it must end: the others wait for it until the launcher ends
 /// them, or for WorldOptions::timeout_s.
 class DataParallel {
  public:
-  /// The mean loss of batch i, counted from the first step; recorded on the tape that is alive.
+  /// The mean loss of batch i, counted from the first step; recorded on the tape in scope.
   using LossOf = std::function<MeanLoss(int64_t batch)>;
 
   /// Error if `accumulate` is not a multiple of the number of processes, if parameters differ between them in number,
@@ -116,7 +116,7 @@ class DataParallel {
   /// reads the elements that it updates.
   void load_state(const NamedTensors& shapes, const ReadElements& read);
 
-  /// Sets the default generator of every process to that of rank 0, after something that only rank 0 did.
+  /// Sets the default generator of every process to rank 0's generator, after something that only rank 0 did.
   void share_draws() const;
 
   /// the processes that take part

@@ -16,7 +16,7 @@ struct DataParallelOptions {
   double clip_grad_norm = 0;  ///< 0: no clipping
   /// What else changes the gradients before the update, in this order, after clip_grad_norm.
   std::vector<optim::GradientTransform> transforms = {};
-  /// The type in which float32 gradients are sent. With kBFloat16 half as many bytes are sent, and the bits of a run
+  /// The type in which float32 gradients are sent. With kBFloat16 half as many bytes are sent, and the results of a run
   /// depend on the number of processes.
   DType wire = kFloat32;
   /// A single process updates parameters in backward() already, which takes less memory (Optimizer::step(tape, loss)),

@@ -27,7 +27,7 @@ enum class Reduce { sum, max, min, only };
 /// check that first: tensors of different shapes or types, or different functions, raise the same Error on every
 /// process, and so does a process whose World ends while others go on. A process that waits in vain raises an Error
 /// (WorldOptions::timeout_s); then the program must end. Results are constants, not recorded on a tape, and have the
-/// same bits on every process; a sum is formed in a fixed tree over the ranks.
+/// equal on every process; a sum is formed in a fixed tree over the ranks.
 class World {
  public:
   /// Joins the others. Error if a launcher has started this process and tapegrad was built without MPI or with another

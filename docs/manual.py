@@ -156,11 +156,21 @@ def one_section(contents, shared):
     return listed(blocks)
 
 
+def without_repeats(contents, seen):
+    """The contents without descriptions of tasks and calls that are in `seen`, to which the others are added."""
+    def fresh(item):
+        new = set(item.split("\n")) - {"Examples:", "```text", "```"} - seen if isinstance(item, str) else {item}
+        seen.update(new)
+        return new
+    kept = [item for item in contents if item == "Examples:" or fresh(item)]
+    return kept[:-1] if kept and kept[-1] == "Examples:" else kept
+
+
 def page(man):
-    sections = []
+    sections, seen = [], set()
     for part in re.split(r"^\.SS ", man, flags=re.M)[1:]:
         heading, *lines = part.rstrip("\n").split("\n")
-        sections.append((plain(heading).split(), section(lines)))
+        sections.append((plain(heading).split(), without_repeats(section(lines), seen)))
     shared = Shared(sections)
     blocks = ["# Manual", NOTE, INDEX]
     for words, contents in sections:
@@ -174,14 +184,14 @@ def page(man):
 class PageTest(unittest.TestCase):
     MAN = (".TH T 1\n.SH VERBS\n.SS tape walk\nwalk.\n.SS tape walk fast\nwalk_fast.\n.PP\nPace:\n.TP\n\\fB\\-\\-by\\fR \\fIN\\fR\n"
            "\\&.5 or <more> (default: 1)\n.TP\n\\fB\\-\\-up\\fR \nup (or not) (default: no (0))\n.PP\nExamples:\n.PP\n.EX\n"
-           "tape walk fast \\-\\-up > a_b\n.EE\n.SS tape walk on\nwalks on.\n.PP\nPace:\n.TP\n\\-\\-up\nup (or not) (default: yes)\n"
-           ".TP\n\\-\\-far N\nfar (default: 2)\n.SS tape fly\nflies.\n.PP\nPace:\n.TP\n\\-\\-far N\nfar (default: 2)\n")
+           "tape walk fast \\-\\-up > a_b\n.EE\n.SS tape walk on\nwalk_fast.\n.PP\nPace:\n.TP\n\\-\\-up\nup (or not) (default: yes)\n"
+           ".TP\n\\-\\-far N\nfar (default: 2)\n.PP\nExamples:\n.PP\n.EX\ntape walk fast \\-\\-up > a_b\n.EE\n.SS tape fly\nflies.\n.PP\nPace:\n.TP\n\\-\\-far N\nfar (default: 2)\n")
 
     def test_shared_options_are_described_once(self):
         self.assertEqual(page(self.MAN), f"# Manual\n\n{NOTE}\n\n{INDEX}\n\n## tape walk\n\nwalk.\n\n{OF_TASKS}\n\n**Pace**\n\n"
                          "- `--up`: up (or not)\n\n### tape walk fast\n\nwalk\\_fast.\n\n"
                          "**Pace**\n\n- `--by N`: .5 or \\<more\\> (default: 1)\n\nShared options: `--up` (no (0)).\n\nExamples:\n\n"
-                         "```text\ntape walk fast --up > a_b\n```\n\n### tape walk on\n\nwalks on.\n\nShared options: `--up` (yes), `--far`.\n\n"
+                         "```text\ntape walk fast --up > a_b\n```\n\n### tape walk on\n\nShared options: `--up` (yes), `--far`.\n\n"
                          "## tape fly\n\nflies.\n\nShared options: `--far`.\n\n"
                          f"## Shared options\n\n{SHARED}\n\n**Pace**\n\n- `--far N`: far (default: 2)\n")
 

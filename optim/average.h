@@ -34,7 +34,7 @@ class ExponentialAverage {
   /// model.
   NamedTensors averages() const { return averages_; }
 
-  /// While one is alive, the parameters have the averages as values. Error while a live tape has recorded them.
+  /// While one is in scope, the parameters have the averages as values. Error while a tape in scope has recorded them.
   class Use {
    public:
     explicit Use(ExponentialAverage& average);

@@ -101,7 +101,7 @@ struct GradientNoise {
   std::string text() const;  ///< "noise 0.1"
 };
 
-/// Any of the above, or a function of your own, for LoopOptions::transforms and DataParallelOptions::transforms:
+/// Any of these, or a function of your own, for LoopOptions::transforms and DataParallelOptions::transforms:
 ///
 ///     const optim::GradientTransform sign = [](optim::StepGradients& grads) {
 ///       grads.map([](auto x) { return x > 0 ? 1 : x < 0 ? -1 : 0; });

@@ -85,7 +85,7 @@ class Optimizer {
   /// Whether the gradient of this leaf, which is no parameter, is ignored.
   bool ignores(const TapeIndex& leaf) const;
 
-  /// The learning rate of groups without their own, and that of one group.
+  /// The learning rate of groups without their own, and the rate of one group.
   double lr() const { return lr_; }
   void set_lr(double lr);
   double group_lr(std::size_t group) const;

@@ -150,7 +150,7 @@ struct OneCycle {
   void check() const;  ///< Error for an option out of range
 };
 
-/// Any of the above, or any function of the step: Schedule s = [](int64_t step) { return 0.1 / double(step); };
+/// Any of these, or any function of the step: Schedule s = [](int64_t step) { return 0.1 / double(step); };
 class Schedule {
  public:
   template <class S>

@@ -9,7 +9,7 @@
 
 namespace tapegrad::train {
 
-/// The loader must outlive it. The loader draws from the default generator.
+/// The loader must outlive it. The loader samples from the default generator.
 template <class Loader, class Batch = typename Loader::Batch>
 class Epochs {
  public:

@@ -39,7 +39,7 @@ struct BatchLoss {
   /// How much the batch counts in a step of several batches, and the step in the means of its epoch: the number of
   /// terms that `loss` is the mean of (examples, or targets that are not padding), so that the step is that of one
   /// large batch. With the default, all batches count alike, however large they are. 0: nothing in the batch counts,
-  /// and the loss may be NaN; a step without terms is an Error, and so is a number that is negative or not finite.
+  /// and the loss may be NaN; a step without terms throws Error, and so does a number that is negative or not finite.
   double terms = 1;
 };
 
@@ -64,12 +64,13 @@ struct LoopOptions {
   int64_t epochs = 1;     ///< at least 1
   int64_t max_steps = 0;  ///< stop after that many steps; 0: no limit
   /// Batches per step, whose gradients are averaged over BatchLoss::terms; fewer batches at the end of an epoch. A
-  /// multiple of the number of processes. With more than one, each batch has its own draws (distributed::BatchDraws).
+  /// multiple of the number of processes. With more than one, each batch has its own random numbers
+  /// (distributed::BatchDraws).
   int64_t accumulate = 1;
   double clip_grad_norm = 0;  ///< 0: no clipping
   /// What else changes the gradients before the update, in this order, after clip_grad_norm.
   std::vector<optim::GradientTransform> transforms = {};
-  DType dtype = kFloat32;  ///< of products in training: kBFloat16 as with Autocast; evaluations stay float32
+  DType dtype = kFloat32;  ///< of matrix multiplications; kBFloat16 as with Autocast, but evaluations stay float32
   std::optional<optim::Schedule> schedule = {};  ///< the learning rate of each step; none: the optimiser's
   /// Called after the first step, then every `evaluate_every` steps, and after the last step of the run, with the model
   /// in eval mode and nothing recorded. Afterwards each module has the mode that it had before.
@@ -84,7 +85,7 @@ struct LoopOptions {
   /// Called after the update of each step, before an evaluation, by every process: for averages of weights, and so on.
   std::function<void(int64_t step)> after_step = {};
   /// The processes that train together, each with its own loop over the same data; nullptr: this one alone. A run has
-  /// the same bits for any number of them. It must outlive the loop.
+  /// bit-identical for any number of them. It must outlive the loop.
   const distributed::World* world = nullptr;
   DType wire = kFloat32;  ///< of gradients between processes (distributed::DataParallelOptions::wire)
 };
@@ -136,7 +137,7 @@ class Interrupted : public Error {
 ///     loop.run({.folder = "out/mine", .resume = true});
 ///
 /// `source` is a DataLoader, or an object with next(), size(), save() and load() as Epochs has them. Model, optimiser
-/// and source must outlive the loop. A run that was killed and resumed ends with the same bits as an uninterrupted one.
+/// and source must outlive the loop. A run that was killed and resumed ends bit-identical to an uninterrupted one.
 ///
 /// The constructor puts the model into training mode. Modules that are to stay in eval mode, such as a BatchNorm whose
 /// statistics are frozen, are put into it afterwards: nn::eval(model.norm).
@@ -162,11 +163,11 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   /// One step: forward and backward over `accumulate` batches, the update, and an evaluation where one is due. Error,
-  /// before the update, when the loss is not finite. After a failed step, further steps are an Error until a checkpoint
+  /// before the update, when the loss is not finite. After a failed step, further steps throw Error until a checkpoint
   /// is restored: batches were read that no update has used.
   StepMetrics step();
   /// The loss of the next batch, recorded by `tape`, which must be the innermost one: to look at a step (graph.h).
-  /// Nothing is updated, and the batch is lost: further steps are an Error until a checkpoint is restored. Error for a
+  /// Nothing is updated, and the batch is lost: further steps throw Error until a checkpoint is restored. Error for a
   /// loop with a step of its own.
   BatchLoss next_loss(Tape& tape);
   /// The loss of the next batch as a function, which may be called any number of times, with or without a tape. The
@@ -181,7 +182,7 @@ class Loop {
   /// Saves everything that the rest of the training depends on, and restores it. `save` of the options may use any
   /// names but the loop's own: those that begin with "model.", "adam." or "epoch.", "generator", "steps",
   /// "steps_per_epoch", "batch", "loss_sum", "accuracy_sum", "best", "best_training" and "stale". A checkpoint that
-  /// does not fit is an Error, and nothing is changed. All processes of a run must call both; the first one has the
+  /// does not fit throws Error, and nothing is changed. All processes of a run must call both; the first one has the
   /// optimiser's state.
   Checkpoint checkpoint() const;
   void restore(const Checkpoint& checkpoint);

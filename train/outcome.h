@@ -34,8 +34,8 @@ struct Outcome {
 };
 
 /// With a target: the accuracy of the last epoch, and after how many epochs the target was first reached, or the best
-/// epoch. Without: the last and the lowest loss, of the validation part if it was evaluated, and whether the loss still
-/// falls. A target that was reached in an earlier epoch only is missed.
+/// epoch. Without: the last and the lowest loss, of the validation split if it was evaluated, and whether the loss
+/// still falls. A target that was reached in an earlier epoch only is missed.
 Outcome outcome_of(const Metrics& metrics, const std::optional<Target>& target, const Words& words = {});
 
 /// Where a series of losses goes.

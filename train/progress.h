@@ -25,7 +25,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Call it after every step. Draws the bar at most ten times per second, or prints a line every ten seconds, with the
+  /// Call it after every step. Shows the bar at most ten times per second, or prints a line every ten seconds, with the
   /// units per second since the last time.
   void step(const StepMetrics& step);
   /// Prints a line on `lines`, above the bar; not in style kSilent.

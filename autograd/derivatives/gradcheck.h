@@ -82,10 +82,10 @@ Tensor call_with(F& f, std::span<const Tensor> x) {
 /// each other, beyond the errors that they claim, when other steps are taken. A function whose values differ when it is
 /// computed again fails.
 ///
-/// It also checks that f gives the same bits twice and does not change its inputs, that strided and contiguous inputs
-/// give the same results, that a second backward on a retained tape gives the same gradients, and that gradients depend
-/// neither on the layout of dy nor on which other inputs are constants or are left out by BackwardOptions::only. Error
-/// for float32 inputs; exceptions of f pass through.
+/// It also checks that f is reproducible (bit-identical when called twice) and does not change its inputs, that strided
+/// and contiguous inputs give the same results, that a second backward on a retained tape gives the same gradients, and
+/// that gradients depend neither on the layout of dy nor on which other inputs are constants or are left out by
+/// BackwardOptions::only. Error for float32 inputs; exceptions of f pass through.
 template <class F>
 GradcheckReport gradcheck(F&& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {}) {
   auto* address = &f;

@@ -20,8 +20,8 @@
 // rms_norm, group_norm, instance_norm, convolutions and their transposes; in all operations where a parameter without
 // the axis of the batch is broadcast to it (bias, scale, learned positions); and in operations on parameters alone (a
 // sum of weights, a transpose, a low-rank product), which run once per example. Every other operation on a parameter,
-// such as batch_norm_training or a recurrent layer, is an Error that names it. A custom operation can compute gradients
-// per example, too (BackwardPass::examples).
+// such as batch_norm_training or a recurrent layer, throws an Error that names it. A custom operation can compute
+// gradients per example, too (BackwardPass::examples).
 //
 // Where another axis also has B elements, so that it could be that of the examples (time before batch), backward runs
 // twice: an Error if a gradient has parts of several losses.

@@ -23,7 +23,7 @@ class Generator;
 
 namespace dist {
 
-/// What all distributions have. Parameters broadcast to the batch shape; one draw has the event shape, which is empty
+/// What all distributions have. Parameters broadcast to the batch shape; one sample has the event shape, which is empty
 /// unless the distribution is one of vectors. Results have the type of the parameters and are recorded, except samples.
 /// Values outside the support, and parameters that break the rule next to them, are Errors "[Normal] expected ...".
 class Distribution {
@@ -39,10 +39,10 @@ class Distribution {
   /// of one value; {} for numbers
   const Shape& event_shape() const { return event_; }
 
-  /// Draws of shape [shape, batch, event], without gradients: PyTorch's numbers with the same seed. nullptr: the
+  /// Samples of shape [shape, batch, event], without gradients: PyTorch's numbers with the same seed. nullptr: the
   /// default generator.
   Tensor sample(const Shape& shape = {}, Generator* generator = nullptr) const;
-  /// The same draws as functions of the parameters (reparameterised). Error if has_rsample() is false.
+  /// The same samples as functions of the parameters (reparameterised). Error if has_rsample() is false.
   Tensor rsample(const Shape& shape = {}, Generator* generator = nullptr) const;
   virtual bool has_rsample() const { return true; }
   /// The logarithm of the density, or of the probability; value [..., event] broadcasts with the batch.
@@ -61,9 +61,9 @@ class Distribution {
   [[noreturn]] void fail(std::string_view message) const;
   /// Sets parameters of one floating type and shape, which become those of the distribution.
   void take(std::initializer_list<std::pair<Tensor*, const Parameter*>> parameters);
-  /// The shape of `shape` draws.
+  /// The shape of `shape` samples.
   Shape drawn(const Shape& shape) const;
-  /// `shape` is that of the result.
+  /// `shape` is the shape of the result.
   virtual Tensor draw(const Shape& shape, Generator* generator) const = 0;
   virtual Tensor divergence(const Distribution& q) const;
   friend Tensor kl_divergence(const Distribution& p, const Distribution& q);
@@ -77,7 +77,7 @@ class Distribution {
 };
 
 /// The Kullback-Leibler divergence of p from q, [batch]: the mean of log p(x) - log q(x) over x from p, which is
-/// infinite if q's density is 0 at values of p. For two distributions of one family (except StudentT, Transformed and
+/// infinite if q's density is 0 at values of p. For two distributions of one kind (except StudentT, Transformed and
 /// MixtureSameFamily), for a Normal, Laplace, Uniform, Exponential, Gamma or Beta p and a Normal, Uniform, Exponential,
 /// Gamma or Beta q, and for a Normal p and a Laplace q. Error if there is no formula.
 Tensor kl_divergence(const Distribution& p, const Distribution& q);
@@ -176,7 +176,7 @@ class Uniform : public Distribution {
   Tensor low_, high_;
 };
 
-/// concentration > 0, rate > 0; the mean is concentration / rate. Draws by Marsaglia and Tsang 2000.
+/// concentration > 0, rate > 0; the mean is concentration / rate. Sampled as Marsaglia and Tsang 2000.
 class Gamma : public Distribution {
  public:
   Gamma(const Parameter& concentration, const Parameter& rate);
@@ -194,8 +194,8 @@ class Gamma : public Distribution {
   Tensor concentration_, rate_;
 };
 
-/// Density proportional to x^(a - 1) (1 - x)^(b - 1) on [0, 1]: a = concentration1 > 0, b = concentration0 > 0. Draws
-/// are PyTorch's, but for those whose gamma numbers are both below 1e-289, which PyTorch makes 1/2: concentrations
+/// Density proportional to x^(a - 1) (1 - x)^(b - 1) on [0, 1]: a = concentration1 > 0, b = concentration0 > 0.
+/// Samples are PyTorch's, except where the gamma numbers are both below 1e-289, which PyTorch makes 1/2: concentrations
 /// below 0.01. Dirichlet's, too.
 class Beta : public Distribution {
  public:
@@ -400,10 +400,10 @@ Transform tanh_transform();                                                ///< 
 Transform affine_transform(const Parameter& loc, const Parameter& scale);  ///< loc + scale x, scale != 0
 
 /// The distribution of f(x), or of g(f(x)) and so on, for x from `base`, whose event shape stays. It remembers its last
-/// draw, with the x that it was made of: log_prob of a tensor with the same elements takes that x as the inverse's
-/// value, since the inverse is infinite where f rounds to the end of its range, as tanh(10) does. (Its gradient is that
-/// of the inverse, 0 where that is infinite; PyTorch's cache_size=1 has none.) Of any other tensor, such as a part of a
-/// draw, log_prob computes the inverse.
+/// sample, with the x that it was made of: log_prob of a tensor with the same elements takes that x as the inverse's
+/// value, since the inverse is infinite where f rounds to the end of its range, as tanh(10) does. (Its gradient is the
+/// gradient of the inverse, 0 where that is infinite; PyTorch's cache_size=1 has none.) For any other tensor, such as a
+/// part of a sample, log_prob computes the inverse.
 class Transformed : public Distribution {
  public:
   template <std::derived_from<Distribution> D>
@@ -418,7 +418,7 @@ class Transformed : public Distribution {
   struct Last {
     std::mutex mutex;
     std::vector<Tensor> steps;  // from the base's number to the value
-    Tensor value;               // its elements, as they were drawn
+    Tensor value;               // its elements, as they were sampled
   };
   std::vector<Tensor> steps_to(const Tensor& value) const;
   std::shared_ptr<const Distribution> base_;

@@ -23,7 +23,7 @@ std::string read_file_or_pipe(const std::string& path, uint64_t most);
 /// The same of an open descriptor, which errors call `name`.
 std::string read_stream(int descriptor, const std::string& name, uint64_t most);
 
-/// The first `count` bytes of a regular file, fewer if it has fewer. Errors as those of read_file.
+/// The first `count` bytes of a regular file, fewer if it has fewer. Errors as for read_file.
 std::string read_start_of_file(const std::string& path, std::size_t count);
 
 /// What is at `path`, after symbolic links. Error "[file] ..." where the system does not say: a folder without
@@ -37,13 +37,13 @@ inline bool is_there(const std::string& path) { return kind_of_file(path) != Fil
 /// A new file that takes its place when it is complete: at every moment, also after a loss of power, the destination
 /// has either its old contents or the new ones.
 ///
-/// The bytes go into a temporary file in the same folder, `.tapegrad-<16 hexadecimal digits>.new`. Its name is drawn at
-/// random and the file is created (O_EXCL, O_NOFOLLOW), so that no file and no symbolic link that somebody has put
+/// The bytes go into a temporary file in the same folder, `.tapegrad-<16 hexadecimal digits>.new`. Its name is chosen
+/// at random and the file is created (O_EXCL, O_NOFOLLOW), so that no file and no symbolic link that somebody has put
 /// there can be written through. Temporary files that killed processes have left in the folder are removed.
 ///
 /// A symbolic link at a path is followed: the file that it names is replaced, in its own folder, or created. A file
 /// that is replaced keeps its permissions. A link at a name in a folder (see Destination), and anything else than a
-/// regular file (a folder, a device, a pipe, a socket), is an Error, and is kept. The folder is opened once: moving or
+/// regular file (a folder, a device, a pipe, a socket), throws Error, and is kept. The folder is opened once: moving or
 /// replacing it does not change where the file goes.
 ///
 /// Every function throws an Error "[file] ..." with the path and the system's reason.

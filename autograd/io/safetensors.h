@@ -28,7 +28,7 @@ struct SafeTensors {
 };
 
 /// A file whose header has been read and checked. Its tensors are read one by one, so that a large file need not be in
-/// memory as a whole.
+/// memory at once.
 class SafeTensorsFile {
  public:
   /// Error "[safetensors] path: ..." for anything that breaks the format's rules: a header over 100 MB or longer than

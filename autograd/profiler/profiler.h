@@ -44,9 +44,9 @@ struct ProfileRow {
   double forward_ms = 0;                       ///< of a module: the parts of total_ms
   double backward_ms = 0;                      ///< the other part
   double worker_ms = 0;                        ///< time of other threads on its loops, added up
-  double flops = 0;       ///< multiplications and additions of matrix products and convolutions, as they were computed
-  double bytes = 0;       ///< size of its operands and results, each counted once
-  double share = 0;       ///< total_ms / ProfileReport::wall_ms
+  double flops = 0;                            ///< of matrix multiplications and convolutions, as they were computed
+  double bytes = 0;                            ///< size of its operands and results, each counted once
+  double share = 0;                            ///< total_ms / ProfileReport::wall_ms
   double peak_share = 0;  ///< of the peak of arithmetic, if it has flops; otherwise of the rate of reading memory
 
   /// per call
@@ -58,7 +58,7 @@ struct ProfileRow {
   double threads() const { return total_ms > 0 ? 1 + worker_ms / total_ms : 1; }
 };
 
-/// The result of a Profiler. Times of rows are those of all threads that ran operations, added up.
+/// The result of a Profiler. Times of rows are sums over all threads that ran operations.
 struct ProfileReport {
   /// The longest first; operations that another one calls follow it.
   std::vector<ProfileRow> operations;
@@ -103,9 +103,9 @@ struct ProfilerOptions {
   bool measure_peak = true;
 };
 
-/// While one is alive, every operation of every thread is timed, forward and backward, with optimiser steps, data
+/// While one is in scope, every operation of every thread is timed, forward and backward, with optimiser steps, data
 /// loaders, and the loops of worker threads. An operation then takes about 0.2 microseconds longer; without a profiler
-/// nothing is slower. Error if another one is alive.
+/// nothing is slower. Error if there is another one.
 class Profiler {
  public:
   explicit Profiler(const ProfilerOptions& options = {});

@@ -17,14 +17,14 @@ class DrawLog;
 class HeldGenerator;
 }  // namespace detail
 
-/// Which stream draws Bernoulli masks. PyTorch with MKL, on an Intel processor, takes one word as
+/// Which stream samples Bernoulli masks. PyTorch with MKL, on an Intel processor, takes one word as
 /// the seed of an MCG31m1 for every mask.
 enum class MaskStream : uint8_t { kMt19937, kMcg31m1 };
 
-/// A source of random numbers that draws what PyTorch's CPU generator draws with the same seed, bit for bit, under
-/// every kernel family and with any number of threads. Every member is safe to call from several threads (the numbers
+/// A source of random numbers, bit-identical to PyTorch's CPU generator with the same seed, with
+/// every instruction set and any number of threads. Every member is safe to call from several threads (the numbers
 /// of one call are consecutive in the stream); the caller is responsible for the order of threads. Fills write n
-/// elements to `out`; n <= 0 draws nothing.
+/// elements to `out`; n <= 0 samples nothing.
 class Generator {
  public:
   static constexpr uint64_t kDefaultSeed = 67280421310721;  ///< PyTorch's default
@@ -46,7 +46,7 @@ class Generator {
   /// Uniform in [from, to): a float takes 24 bits of one word, a double 53 bits of two. Error unless from <= to.
   void uniform(float* out, int64_t n, double from = 0, double to = 1);
   void uniform(double* out, int64_t n, double from = 0, double to = 1);
-  /// Normal, by Box and Muller: for n >= 16 in blocks of 16 (the last 16 are drawn again if n is not a multiple
+  /// Normal, by Box and Muller: for n >= 16 in blocks of 16 (the last 16 are sampled again if n is not a multiple
   /// of 16), for fewer one by one in double, where the second of a pair is cached for the next call. Error if std < 0.
   void normal(float* out, int64_t n, double mean = 0, double std = 1);
   void normal(double* out, int64_t n, double mean = 0, double std = 1);
@@ -65,9 +65,9 @@ class Generator {
   /// out[i] = 1 with probability p[i], else 0: one uniform of p's type per element. Error if a p is outside [0, 1].
   void bernoulli(uint8_t* out, const float* p, int64_t n);
   void bernoulli(uint8_t* out, const double* p, int64_t n);
-  /// Draws `samples` indices from `weights` (any sum). Without replacement: those with the largest weight /
+  /// Samples `samples` indices from `weights` (any sum). Without replacement: those with the largest weight /
   /// exponential, the largest first; with replacement: a search of the cumulative sums, one double uniform per sample.
-  /// Error if a weight is negative or not finite, all are zero, or fewer are positive than must be drawn.
+  /// Error if a weight is negative or not finite, all are zero, or fewer are positive than are sampled.
   void multinomial(int64_t* out, int64_t samples, const float* weights, int64_t n, bool replacement = false);
   void multinomial(int64_t* out, int64_t samples, const double* weights, int64_t n, bool replacement = false);
 
@@ -104,7 +104,7 @@ class Generator {
   State copy_state() const;
   static Generator& make_default();  // held over a fork, so that the child finds it free
 
-  // Set while a DrawLog records or replays on this thread: gives the state to draw from in place of the generator's.
+  // Set while a DrawLog records or replays on this thread: gives the state to sample from in place of the generator's.
   using Redirect = State& (*)(State&);
   static constinit thread_local Redirect redirect_;
 
@@ -155,7 +155,7 @@ inline double Generator::State::next_double() { return static_cast<double>(next6
 namespace detail {
 
 /// As long as it lives, other threads wait for the generator; its thread must not use the generator in another way. All
-/// numbers are one draw of a DrawLog.
+/// numbers are one entry of a DrawLog.
 class HeldGenerator {
  public:
   explicit HeldGenerator(const Generator& generator) : hold_(generator) {}  ///< waits until it is free
@@ -193,7 +193,7 @@ Tensor exponential(const Shape& shape, double rate = 1, DType dtype = kFloat32, 
 /// torch.nn.functional.gumbel_softmax (to one unit in the last place), not those of torch.distributions.Gumbel.
 Tensor gumbel(const Shape& shape, DType dtype = kFloat32, Generator* generator = nullptr);
 /// Normal with this mean and standard deviation, truncated to [low, high], as in torch.nn.init.trunc_normal_ of PyTorch
-/// 2.15: elements outside are drawn again. If at most 0.3 of the probability lies inside, each element is instead
+/// 2.15: elements outside are sampled again. If at most 0.3 of the probability lies inside, each element is instead
 /// the inverse distribution function of one uniform number. Error unless std > 0 and low < high.
 Tensor truncated_normal(const Shape& shape, double mean = 0, double std = 1, double low = -2, double high = 2,
                         DType dtype = kFloat32, Generator* generator = nullptr);
@@ -223,7 +223,7 @@ class NumpyRandom {
   int64_t choice_index(int64_t n);
   /// A double in [0, 1), as np.random.random().
   double random();
-  /// A number of the standard normal distribution, as np.random.randn() draws each of its elements: in pairs, by the
+  /// A number of the standard normal distribution, as np.random.randn() samples each of its elements: in pairs, by the
   /// polar method (Marsaglia, Bray 1964). Its logarithm may differ from NumPy's in the last place.
   double randn();
   /// Standard normal numbers of this shape, float64, as np.random.randn(*shape).

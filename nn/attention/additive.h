@@ -28,7 +28,7 @@ struct AdditiveAttention {
   Tensor operator()(const Tensor& q, const Tensor& keys, const Tensor& mask = {}, Tensor* weights = nullptr) const {
     return attend(q, project(keys), mask, weights);
   }
-  /// The two halves of the above: values [B, S, V] (empty: the keys), and q [B, T, Q] -> [B, T, V].
+  /// Its two halves: values [B, S, V] (empty: the keys), and q [B, T, Q] -> [B, T, V].
   AdditiveKeys project(const Tensor& keys, const Tensor& values = {}) const;
   Tensor attend(const Tensor& q, const AdditiveKeys& from, const Tensor& mask = {}, Tensor* weights = nullptr) const;
   void visit(auto&& field) {

@@ -23,7 +23,7 @@ struct SelfAttentionConfig {
   Positions positions = Positions::none;  ///< a kind that acts inside attention, or none
   PositionOptions position_options = {};  ///< of that kind
   int64_t num_kv_heads = 0;               ///< heads of keys and values, each shared by a group of queries; 0: num_heads
-  AttentionChoice attention = {};         ///< the form; default: the full product
+  AttentionChoice attention = {};         ///< the form; default: full attention
   int64_t form_length = 0;                ///< the length for which a form of fixed sizes is made; 0: context_length
   int64_t output_size = 0;                ///< width of the output; 0: d_out
   bool output_bias = true;                ///< of the output's projection
@@ -75,11 +75,11 @@ struct MultiHeadAttention {
   Tensor operator()(const Tensor& from, const Tensor& keys, const Tensor& values, const Tensor& mask) const {
     return (*this)(from, keys, values, AttentionPass{.mask = mask});
   }
-  /// The two halves of the above, for callers that keep keys and values: [B, S, d_in] -> heads, and query [B, T, d_in]
+  /// Its two halves, for callers that keep keys and values: [B, S, d_in] -> heads, and query [B, T, d_in]
   /// -> [B, T, output_size].
   KeysAndValues project_kv(const Tensor& key, const Tensor& value, const AttentionPass& pass = {}) const;
   Tensor attend(const Tensor& query, const KeysAndValues& from, const AttentionPass& pass = {}) const;
-  /// Draws the random numbers of the form again, such as the features of Performer; does nothing for other forms.
+  /// Samples the random numbers of the form again, such as the features of Performer; does nothing for other forms.
   void redraw(Generator* generator = nullptr) { form->redraw(generator); }
 
   std::string describe() const;  ///< the C++ that makes it, for nn::watch

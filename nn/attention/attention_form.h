@@ -35,7 +35,7 @@ struct AttentionTraits {
   bool shared_keys = false;          ///< queries and keys have one projection
   std::string_view not_causal = {};  ///< why it cannot be causal; empty: it can
   int64_t keys_per_query = kAll;     ///< at most
-  int64_t longest_input = kAll;      ///< 0: that of the model
+  int64_t longest_input = kAll;      ///< 0: the model's
   int64_t redraw_steps = 0;          ///< steps of training between two calls of redraw(); 0: never
 };
 
@@ -65,7 +65,7 @@ class AttentionForm {
   virtual Tensor attend(const AttentionInputs& in) const = 0;
   /// Why it takes no cache; empty: it does.
   virtual std::string_view no_cache() const { return {}; }
-  /// Draws new random features, if the form has them; without a generator, from the default one.
+  /// Samples new random features, if the form has them; without a generator, from the default one.
   virtual void redraw(Generator*) {}
   /// Visits the form's own parameters and buffers.
   virtual void walk(Visitor&) {}

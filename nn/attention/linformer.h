@@ -31,7 +31,7 @@ struct LinformerAttention {
   int64_t rank = 256;     ///< K: number of projected keys
   bool per_head = false;  ///< a projection for each head
   bool share_kv = true;   ///< one projection for keys and values
-  int64_t length = 0;     ///< the longest input; 0: that of the model
+  int64_t length = 0;     ///< the longest input; 0: the model's
 
   /// As FormOptions requires.
   AttentionTraits traits() const;

@@ -29,7 +29,7 @@ struct MultiheadPass {
 };
 
 /// Attention with the parameters of PyTorch's nn.MultiheadAttention, `in_proj_weight`, `in_proj_bias` and `out_proj`,
-/// so that a state of PyTorch loads. They start as PyTorch's after the same seed, and dropout draws the same numbers.
+/// so that a state of PyTorch loads. They start as PyTorch's after the same seed, and dropout samples the same numbers.
 /// The module of the tutorials, with other names, is MultiHeadAttention. Error unless num_heads divides embed_dim.
 struct MultiheadAttention {
   MultiheadAttention(int64_t embed_dim, int64_t num_heads, const MultiheadAttentionOptions& options = {});

@@ -32,7 +32,7 @@ Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor&
 /// Performer as a form of attention.
 struct PerformerAttention {
   int64_t features = 0;  ///< M, number of random features; 0: D log D for heads of size D, rounded up
-  int64_t redraw = 0;    ///< steps of training after which features are drawn again; 0: never
+  int64_t redraw = 0;    ///< steps of training after which features are sampled again; 0: never
 
   /// As FormOptions requires.
   AttentionTraits traits() const;
@@ -55,7 +55,7 @@ struct PerformerConfig {
 };
 
 /// Self-attention with random features, which all heads share and which are saved with the model: in addition to the
-/// parameters of MultiHeadSelfAttention, it has the buffer "features" [M, D]. redraw() draws new ones. The pass may
+/// parameters of MultiHeadSelfAttention, it has the buffer "features" [M, D]. redraw() samples new ones. The pass may
 /// have a bool mask of keys, rope, and a cache; its weights receive the estimated ones. Error for positions that add a
 /// bias.
 struct PerformerSelfAttention : MultiHeadAttention {

@@ -13,7 +13,7 @@ namespace tapegrad::nn {
 /// Hashes x [..., T, D] by random rotations, `rounds` times: int64 [rounds, ..., T] in [0, count). With `count` buckets
 /// a rotation R is normal [D, count / 2], and the bucket is the argmax of [x R, -x R]; more than 32 buckets combine
 /// several hashes with at most 32 each, so that the time is O(T log count). Error unless count is a power of
-/// two. Rotations come from `generator`, or from the default one; one bucket draws nothing. No gradient.
+/// two. Rotations come from `generator`, or from the default one; one bucket needs none. No gradient.
 Tensor lsh_buckets(const Tensor& x, int64_t count, int64_t rounds = 1, Generator* generator = nullptr);
 
 /// lsh_attention with shared queries and keys: keys are query_key [..., T, D] / |query_key|. With one chunk, T <=
@@ -52,7 +52,7 @@ struct ReformerConfig {
   void check() const;
 };
 
-/// Self-attention by hashing: O(T log T). In training each pass draws rotations from the default generator; in
+/// Self-attention by hashing: O(T log T). In training each pass samples rotations from the default generator; in
 /// evaluation they are those of config.seed, so that results are repeatable. With `causal`, chunks do not cross
 /// buckets, so results don't depend on the values of later tokens, and on their number only by rounding. Otherwise an
 /// input of one chunk is not hashed. The projection of queries and keys is "W_query_key". The pass may have a bool mask

@@ -5,8 +5,8 @@
 
 namespace tapegrad::nn {
 
-/// MultiHeadAttention of tutorials 000 and 004, with their names, shapes and draws: "W_query", "W_key", "W_value" and
-/// "out_proj".
+/// MultiHeadAttention of tutorials 000 and 004, with their names, shapes and random numbers: "W_query", "W_key",
+/// "W_value" and "out_proj".
 struct MultiHeadSelfAttention : MultiHeadAttention {
   explicit MultiHeadSelfAttention(const SelfAttentionConfig& sizes) : MultiHeadAttention(sizes, kSelfAttentionNames) {}
   /// The C++ that makes it, for nn::watch.

@@ -5,7 +5,7 @@
 
 namespace tapegrad::nn {
 
-/// Options of sliding_window_attention as a form of attention. Its parameters are those of full attention.
+/// Options of sliding_window_attention as a form of attention. It has the parameters of full attention.
 struct WindowAttention {
   int64_t window = 256;       ///< keys on each side of a query
   int64_t dilation = 1;       ///< distance between two of these keys
@@ -17,7 +17,7 @@ struct WindowAttention {
   std::unique_ptr<AttentionForm> make(const AttentionSizes& sizes) const;
 };
 
-/// The keys that each query attends to: bool [T, S], for the last T of S positions. For pictures and comparisons;
+/// The keys that each query attends to: bool [T, S], for the last T of S positions. For plots and comparisons;
 /// attention itself does not use this mask.
 Tensor window_mask(int64_t queries, int64_t keys, const WindowAttention& options, bool causal);
 

@@ -28,8 +28,8 @@ Certificate certify(const CertifiedModel& single, const CertifiedModel& wide, co
 /// - derivatives in random directions against differences, whose error is measured, at several points, in training mode
 ///   with fixed random numbers and in eval mode; the orders of the Taylor remainders; each parameter by itself;
 /// - the backward of every operation by itself, at the values that it has in this model;
-/// - float32 gradients against float64 ones; equal bits of gradients that are computed twice, with other numbers of
-///   threads, twice on a retained tape, for one parameter alone; gradients of single examples, which add up;
+/// - float32 gradients against float64 ones; bit-identical gradients when they are computed twice, by more threads,
+///   twice on a retained tape, for one parameter alone; gradients of single examples, which add up;
 /// - a wrong number that it plants itself, and must find.
 /// Where a check fails, the tensor and its element are named.
 ///

@@ -11,17 +11,17 @@ struct Transformer;
 
 /// Continues prompt [B, T] int64, T >= 1 (at least a start token). A row ends at its first token that is end_token or
 /// for which `stop` returns true (so its length is at least 1), or after max_new_tokens. Records nothing. Errors:
-/// options out of range, and those of the model.
+/// options out of range, and the model's errors.
 Generated generate(NextTokenLogits& model, const Tensor& prompt, const GenerateOptions& options);
 
 /// Continues several prompts of any lengths at once; the weights are read once per step for every 16 of them. Sequence
-/// i draws from its own generator, Generator(seed + i). Its tokens do not depend on the other prompts: they are those
+/// i samples from its own generator, Generator(seed + i). Its tokens do not depend on the other prompts: they are those
 /// of generate() with this prompt, a cached DecoderNext and that generator (options.generator is not used). With one
-/// beam only. The model should be in eval mode. Errors: those of generate().
+/// beam only. The model should be in eval mode. Errors: as for generate().
 Generated generate_each(const Decoder& model, std::span<const std::vector<int64_t>> prompts,
                         const GenerateOptions& options, uint64_t seed);
 
-/// logits [B, V] -> the probabilities [B, V] that sampling draws from; temperature > 0.
+/// logits [B, V] -> the probabilities [B, V] of sampling; temperature > 0.
 Tensor sampling_probabilities(const Tensor& logits, const GenerateOptions& options);
 
 /// Greedy decoding: begins with `start` and takes the most likely next token `length` times (0: none). src [B, S] ->

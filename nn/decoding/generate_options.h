@@ -25,7 +25,7 @@ struct GenerateOptions {
 
   /// Sampling: softmax(logits / temperature) over the top_k most likely tokens (0: all; ties with the last one are
   /// kept), and among these over the fewest whose probabilities sum to top_p (nucleus sampling, Holtzman et al. 2020).
-  /// Draws as torch.multinomial does: one call per step over all rows, including those that have ended.
+  /// Samples as torch.multinomial does: one call per step over all rows, including those that have ended.
   double temperature = 0;
   int64_t top_k = 0;
   double top_p = 1;

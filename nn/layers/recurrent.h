@@ -11,7 +11,7 @@
 //
 // `lengths`, int64 [B] with values from 1 to T, replaces PyTorch's PackedSequence; the sequences may be in any order.
 // Outputs after the end of a sequence are zeros, its final state is that of its last step, and its reverse direction
-// begins there. The output has T steps, as pad_packed_sequence with total_length = T. Dropout draws numbers for all T
+// begins there. The output has T steps, as pad_packed_sequence with total_length = T. Dropout samples numbers for all T
 // steps.
 //
 // Error unless sizes and num_layers are positive and dropout is between 0 and 1, and for shapes and types that do not

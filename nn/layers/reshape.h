@@ -22,7 +22,7 @@ struct Flatten {
   int64_t start, end;  ///< the first and the last axis; negative ones count from the end
 };
 
-/// Splits an axis into several of the given sizes; one of them may be -1, to be inferred. A view. Error unless their
+/// Splits an axis into several of these sizes; one of them may be -1, to be inferred. A view. Error unless their
 /// product is the size of the axis.
 struct Unflatten {
   Unflatten(int64_t which, const Shape& into) : axis(which), sizes(into) {}

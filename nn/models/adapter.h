@@ -31,7 +31,7 @@ void load_adapter(const AnyModel& model, const std::string& folder, const Adapte
 }  // namespace detail
 
 /// Writes the model's updates into a folder, which is created. Layers that are parts of one in `names` become one
-/// update. If they don't share A, its rank is the sum of theirs. Error for a model without updates.
+/// update. If they don't share A, its rank is the sum of their ranks. Error for a model without updates.
 void save_adapter(const auto& model, const Destination& folder, const AdapterFormat& format = {}) {
   detail::save_adapter(detail::AnyModel(model), folder, format);
 }

@@ -31,8 +31,8 @@ struct Decoder {
   virtual int64_t context_length() const = 0;  ///< tokens per input in training
   virtual int64_t longest_input() const = 0;
 
-  /// Training keeps only the input of each block and runs the block again in backward, with the same draws: the same
-  /// bits in less memory.
+  /// Training keeps only the input of each block and runs the block again in backward, with the same random
+  /// numbers: bit-identical, in less memory.
   bool recompute_blocks = false;
 
   // --- the parts of a model ---

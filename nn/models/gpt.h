@@ -28,7 +28,7 @@ struct GPTConfig {
   Positions positions = Positions::learned;  ///< any of position_names()
   PositionOptions position_options = {};     ///< of these positions
   int64_t n_kv_heads = 0;          ///< heads of keys and values, each shared by a group of queries; 0: n_heads
-  AttentionChoice attention = {};  ///< the form of attention; default: the full product
+  AttentionChoice attention = {};  ///< the form of attention; default: full attention
 
   /// The members, with help and limits; `positions` and `attention` list their options themselves.
   void list(Fields& fields);
@@ -99,7 +99,7 @@ struct GPTBlock {
   Dropout drop_shortcut;       ///< after both parts
 };
 
-/// Embeddings, blocks and head. Parameters start as PyTorch's nn.Embedding and nn.Linear do, draw for draw, in the
+/// Embeddings, blocks and head. Parameters start as PyTorch's nn.Embedding and nn.Linear do, sampled in the
 /// order of tutorial 000; a tied table starts as N(0, 0.02^2), because it is the head as well.
 struct GPTModel final : Decoder {
   explicit GPTModel(const GPTConfig& config);

@@ -13,7 +13,7 @@
 
 namespace tapegrad::nn {
 
-/// Names and defaults of tutorial 003, section 8.4.4; where its text and its code differ, those of the code.
+/// Names and defaults of tutorial 003, section 8.4.4; where its text and its code differ, the code's.
 struct TransformerConfig {
   int64_t vocab_size = 30000;                 ///< number of token ids, of source and target
   int64_t hidden_size = 768;                  ///< C, a multiple of num_attention_heads
@@ -160,7 +160,7 @@ struct TransformerDecoder {
   LayerNormStd norm;                     ///< after the last layer
 };
 
-/// Encoder, decoder and generator. Parameters start as the tutorial's, draw for draw (in the end all matrices are
+/// Encoder, decoder and generator. Parameters start as the tutorial's, number by number (in the end all matrices are
 /// xavier-uniform).
 struct Transformer {
   explicit Transformer(const TransformerConfig& config);

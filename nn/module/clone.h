@@ -217,11 +217,11 @@ void require_separate(const AnyModel& clone, const AnyModel& model);
 namespace tapegrad::nn {
 
 /// A deep copy: equal values in new leaves and new memory, with the same names, modes, ties and frozen parameters;
-/// draws no random numbers. In a struct without constructors, base classes and C arrays, of at most 32 members, modules
-/// may be in containers, std::unique_ptr and std::shared_ptr of the standard library; one that two members share is
-/// shared within the clone. In another struct, lists of modules must be nn::List, optional ones nn::Optional, maps
-/// nn::Dict and variants nn::Variant. Error if a visit names a module through a pointer that is copied: the clone must
-/// not share it.
+/// samples no random numbers. In a struct without constructors, base classes and C arrays, of at most 32 members,
+/// modules may be in containers, std::unique_ptr and std::shared_ptr of the standard library; one that two members
+/// share is shared within the clone. In another struct, lists of modules must be nn::List, optional ones nn::Optional,
+/// maps nn::Dict and variants nn::Variant. Error if a visit names a module through a pointer that is copied: the clone
+/// must not share it.
 template <class Model>
 Model clone(const Model& model) {
   Model& source = const_cast<Model&>(model);

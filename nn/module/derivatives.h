@@ -27,7 +27,7 @@ std::vector<Tensor> parameter_values(const AnyModel& model);
 Tensor parameters_to_vector(const AnyModel& model);
 void vector_to_parameters(const Tensor& v, const AnyModel& model);
 
-// While one is alive, the model computes with these values.
+// While one is in scope, the model computes with these values.
 class Substitution {
  public:
   Substitution(const AnyModel& model, std::span<const Tensor> values);

@@ -125,7 +125,7 @@ class Buffer : public detail::Member, public TensorHolder<Buffer> {
 
 namespace detail {
 
-// While one is alive on this thread, parameters may be copied; copies of tied parameters are tied, and those of a
+// While one is in scope on this thread, parameters may be copied; copies of tied parameters are tied, and those of a
 // shared module are shared. Constructors of a program's own modules are between clone() and those of parameters, so the
 // scope cannot be their argument. An inner scope uses the outermost one.
 class CloneScope {
@@ -150,15 +150,15 @@ class CloneScope {
 
 namespace tapegrad::nn::init {
 
-/// While one is alive on this thread, initialisers draw nothing and leave parameters with unspecified values: for a
-/// model whose weights are loaded next.
+/// While one is in scope on this thread, initialisers sample nothing and leave parameters with unspecified values: for
+/// a model whose weights are loaded next.
 class Skip {
  public:
   Skip() : Skip(Values::unspecified) {}
   ~Skip();
   Skip(const Skip&) = delete;
   Skip& operator=(const Skip&) = delete;
-  static bool on();  ///< one is alive on this thread
+  static bool on();  ///< one is in scope on this thread
 
  protected:
   /// What new parameters have.
@@ -171,12 +171,12 @@ class Skip {
   Values before_;
 };
 
-/// While one is alive on this thread, blank() takes no memory, and initialisers do nothing: a model that is made then
-/// has only the shapes of its parameters, to be counted. (PyTorch's device "meta".)
+/// While one is in scope on this thread, blank() takes no memory, and initialisers do nothing: a model that is made
+/// then has only the shapes of its parameters, to be counted. (PyTorch's device "meta".)
 class ShapesOnly : public Skip {
  public:
   ShapesOnly() : Skip(Values::none) {}
-  static bool on() { return values() == Values::none; }  ///< one is alive on this thread
+  static bool on() { return values() == Values::none; }  ///< one is in scope on this thread
 };
 
 /// The float32 values of a new parameter, unspecified until it is initialised.

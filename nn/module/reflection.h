@@ -86,7 +86,7 @@ constexpr bool begins_array() {
   constexpr std::size_t others = n - 1 - i;
   if constexpr (takes_list_at<T, i, 0, others>()) {
     return false;
-  } else if constexpr (takes_list_at<T, i, 2, others>()) {  // not asked of types that have a default, as containers do
+  } else if constexpr (takes_list_at<T, i, 2, others>()) {  // not for types that have a default, as containers do
     return false;
   } else {
     return []<std::size_t... fewer>(std::index_sequence<fewer...>) {
@@ -114,7 +114,7 @@ struct AnyBase {
 };
 
 // Whether the members of a struct can be known: it has no constructor, base class, private member or C array, and at
-// most kMostMembers. (Members that are bit-fields or anonymous unions are an error of the compiler: write a
+// most kMostMembers. (Members that are bit-fields or anonymous unions are rejected by the compiler: write a
 // constructor.)
 template <class T>
 constexpr bool has_known_members() {

@@ -21,10 +21,10 @@ struct ReversibleFunctions {
 };
 
 /// Runs the layers one after another as one operation that keeps only the results: backward goes from the last layer
-/// to the first, computes the inputs of each one by its inverse, and runs f and g again with the same draws (dropout
-/// drops the same elements). Memory does not grow with the number of layers. Gradients equal those of plain layers up
-/// to rounding, also with respect to all tensors that f and g use, as for recompute(). Objects that f and g refer to
-/// must outlive the tape. Cannot be differentiated twice.
+/// to the first, computes the inputs of each one by its inverse, and runs f and g again with the same random numbers
+/// (dropout drops the same elements). Memory does not grow with the number of layers. Gradients equal those of plain
+/// layers up to rounding, also with respect to all tensors that f and g use, as for recompute(). Objects that f and g
+/// refer to must outlive the tape. Cannot be differentiated twice.
 Halves reversible(const Halves& x, std::vector<ReversibleFunctions> layers);
 
 /// A layer of two modules from a tensor to a tensor of its shape: attention and feed-forward with their norms.

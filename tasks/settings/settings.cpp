@@ -4,84 +4,14 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/settings.h>
+#include <tapegrad/train/internal/settings_json.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 namespace tapegrad::tasks {
 namespace {
-
-constexpr int64_t kJsonVersion = 2;  // of the JSON; 1, of files without "version", had fewer settings
-
-// Of JSON that json::text_of() wrote; nothing for other JSON.
-std::optional<std::string> string_of(const nlohmann::json& json) {
-  if (json.is_string()) return json.get<std::string>();
-  const nlohmann::json& bytes = json::member(json, "bytes");
-  if (!bytes.is_array()) return {};
-  std::string text;
-  for (const nlohmann::json& byte : bytes) {
-    if (!byte.is_number_unsigned() || byte.get<uint64_t>() > 255) return {};
-    text += static_cast<char>(byte.get<uint64_t>());
-  }
-  return text;
-}
-
-[[noreturn]] void refuse_setting(std::string_view where, std::string_view key, const nlohmann::json& json) {
-  fail(where, fmt::format("the settings cannot be read: {} is {}", key, json::shown(json)));
-}
-
-std::string text_setting(std::string_view where, std::string_view key, const nlohmann::json& json) {
-  const std::optional<std::string> text = string_of(json);
-  if (!text) refuse_setting(where, key, json);
-  return *text;
-}
-
-void read_number(std::string_view where, const nlohmann::json& json, std::string_view key, auto& number) {
-  using T = std::decay_t<decltype(number)>;
-  const bool same_kind = std::is_same_v<T, bool>     ? json.is_boolean()
-                         : std::is_same_v<T, double> ? json.is_number()
-                                                     : json.is_number_integer();
-  if (!same_kind) refuse_setting(where, key, json);
-  number = json.get<T>();
-}
-
-[[noreturn]] void refuse_choice(const Setting& s, std::string_view got) {
-  bad_request(s.option(), expected_one_of({s.choices.begin(), s.choices.end()}, got));
-}
-
-// Reads and writes the value of a member in JSON.
-struct ReadValue {
-  std::string_view where;
-  const nlohmann::json& json;
-  const Setting& setting;
-  std::string key = setting.key();
-
-  void operator()(std::string* text) const { *text = text_setting(where, key, json); }
-  void operator()(std::vector<std::string>* texts) const {
-    if (!json.is_array()) refuse_setting(where, key, json);
-    texts->clear();
-    for (const nlohmann::json& element : json) texts->push_back(text_setting(where, key, element));
-  }
-  void operator()(std::optional<std::string>* text) const {
-    if (json.is_null()) return text->reset();
-    *text = text_setting(where, key, json);
-  }
-  void operator()(const nn::Named& named) const {
-    const std::string name = text_setting(where, key, json);
-    if (!named.set(name)) refuse_choice(setting, name);
-  }
-  template <class T>
-  void operator()(std::optional<T>* number) const {
-    if (json.is_null()) return number->reset();
-    read_number(where, json, key, number->emplace());
-  }
-  template <class T>
-  void operator()(T* number) const {
-    read_number(where, json, key, *number);
-  }
-};
 
 struct WriteValue {
   nlohmann::ordered_json operator()(const nn::Named& named) const { return named.name(); }
@@ -115,7 +45,9 @@ void check_limits(const Fields& fields) {
   for (const Field& field : fields) {
     const std::string fault = field.fault("a number");
     if (fault.empty()) continue;
-    if (!field.setting.choices.empty()) refuse_choice(field.setting, field.text());
+    const std::span<const std::string_view> choices = field.setting.choices;
+    if (!choices.empty())
+      bad_request(field.setting.option(), expected_one_of({choices.begin(), choices.end()}, field.text()));
     bad_request(field.setting.option(), fault);
   }
 }
@@ -144,34 +76,13 @@ void require_same(const Fields& run, const Fields& asked, const Given& given, st
 }
 
 std::string to_json(std::string_view task, const Fields& fields) {
-  nlohmann::ordered_json json{{"task", task}, {"version", kJsonVersion}};
+  nlohmann::ordered_json json{{"task", task}, {"version", train::kSettingsVersion}};
   for (const Field& field : fields) json[field.setting.key()] = std::visit(WriteValue(), field.value);
   return json::text_of(json);
 }
 
 void from_json(std::string_view where, std::string_view text, std::string_view task, const Fields& fields) {
-  const nlohmann::json json =
-      json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
-  if (!json.is_object()) fail(where, fmt::format("the settings cannot be read: they are {}", json::shown(json)));
-  const std::string found = text_setting(where, "task", json::member(json, "task"));
-  if (found != task) fail(where, fmt::format("expected the settings of the task {}, got settings of {}", task, found));
-  const nlohmann::json version = json.contains("version") ? json["version"] : nlohmann::json(1);
-  if (!version.is_number_integer()) refuse_setting(where, "version", version);
-  if (version > kJsonVersion) {
-    fail(where, fmt::format("expected settings of version {} or older, got version {} (written by a newer tapegrad)",
-                            kJsonVersion, version.dump()));
-  }
-  for (const Field& field : fields) {
-    const auto entry = json.find(field.setting.key());
-    if (entry != json.end()) std::visit(ReadValue{where, *entry, field.setting}, field.value);
-  }
-}
-
-std::string task_of_json(std::string_view where, std::string_view text) {
-  const nlohmann::json json =
-      json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the JSON of the settings {}", why)); });
-  const nlohmann::json& task = json::member(json, "task");
-  return task.is_string() ? task.get<std::string>() : "";
+  train::read_settings(where, train::parse_settings(where, text, task), fields);
 }
 
 uint64_t memory_bytes() {

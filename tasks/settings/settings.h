@@ -8,6 +8,7 @@
 
 #include <tapegrad/nn/fields.h>
 #include <tapegrad/tasks/settings/bad_request.h>
+#include <tapegrad/train/internal/settings_json.h>
 
 #include <cstdint>
 #include <span>
@@ -96,12 +97,9 @@ void require_same(const Fields& run, const Fields& asked, const Given& given, st
 
 /// The settings as JSON: {"task":"copy","version":2,"vocab_size":20,...}.
 std::string to_json(std::string_view task, const Fields& fields);
-/// Reads what to_json wrote. A key that is missing leaves its setting as it is: the default of a setting is what runs
-/// did before the setting existed. Error about `where` for JSON of another task, of a newer version or with a value of
-/// another type.
+/// Reads what to_json wrote, as train::parse_settings and train::read_settings do.
 void from_json(std::string_view where, std::string_view json, std::string_view task, const Fields& fields);
-/// The task that JSON settings belong to; empty if they name none. Error about `where` unless it is JSON.
-std::string task_of_json(std::string_view where, std::string_view json);
+using train::task_of_json;
 
 /// The memory of this machine.
 uint64_t memory_bytes();

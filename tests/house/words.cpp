@@ -10,9 +10,10 @@ namespace {
 // Pairs of words.txt.
 using Phrases = std::vector<std::pair<std::string, std::string>>;
 const Phrases& phrases(const std::string& section) {
-  static const Phrases all = pairs_of_lines("house/words.txt", "phrases"),
-                       of_us = pairs_of_lines("house/words.txt", "private");
-  return section == "private" ? of_us : all;
+  static std::map<std::string, Phrases> all;
+  const auto [at, fresh] = all.try_emplace(section);
+  if (fresh) at->second = pairs_of_lines("house/words.txt", section);
+  return at->second;
 }
 
 std::vector<std::string> divided(std::string_view text, char at) {
@@ -156,6 +157,18 @@ TEST(Words, CommentsAndDocumentsAreInPlainEnglish) {
          house_words(words_of_text(path.ends_with(".md") ? sentences_of(text) : comments_of(text))))
       ADD_FAILURE() << path << ": " << fault;
   EXPECT_GT(texts.size(), 500U);
+}
+
+TEST(Words, CommentsOfPublicHeadersAreInTheWordsOfTheField) {
+  static const std::regex hidden("/(detail|internal|kernels)/");
+  int headers = 0;
+  for (const auto& [path, text] : texts_of({".h"}, {"autograd", "nn", "optim", "distributed", "train"})) {
+    if (std::regex_search(path, hidden) || path.starts_with("train/drawing/")) continue;  // which draws
+    for (const std::string& fault : house_words(words_of_text(comments_of(text)), "headers"))
+      ADD_FAILURE() << path << ": " << fault;
+    ++headers;
+  }
+  EXPECT_GT(headers, 200);
 }
 
 // Help, errors and reports are literals of the sources. Korean words are none of the phrases'.

@@ -1,11 +1,17 @@
 # Runs PROGRAM with ARGUMENTS, in FOLDER if that is given, which is emptied before, and fails unless it prints the file EXPECTED, to
-# the byte. What it printed is left next to the program.
+# the byte. What it printed is left next to the program. Before that, TAPEGRAD runs with the words of each line "// command: WORDS" in
+# CALLS.
 if(FOLDER)
   file(REMOVE_RECURSE ${FOLDER})
   file(MAKE_DIRECTORY ${FOLDER})
 else()
   set(FOLDER .)
 endif()
+foreach(call IN LISTS CALLS)
+  string(REPLACE "// command: " "" call "${call}")
+  separate_arguments(call)
+  execute_process(COMMAND ${TAPEGRAD} ${call} WORKING_DIRECTORY ${FOLDER} OUTPUT_QUIET ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
 execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE printed RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ended with ${status}")

@@ -29,8 +29,8 @@ struct LoaderOptions {
 /// How far an epoch is: what a checkpoint keeps of it.
 struct LoaderPosition {
   int64_t batch = 0;                        ///< the next batch
-  std::optional<uint64_t> order_seed = {};  ///< seed of the epoch's order, once it is drawn
-  std::optional<uint64_t> draw_seed = {};   ///< with prefetch: seed of what dataset and collate function draw
+  std::optional<uint64_t> order_seed = {};  ///< seed of the epoch's order, once it is sampled
+  std::optional<uint64_t> draw_seed = {};   ///< with prefetch: seed of what dataset and collate function sample
 };
 
 namespace detail {
@@ -48,7 +48,7 @@ class BatchPlan {
   int64_t batches() const;
   // At most the number of batches.
   int64_t prefetch() const { return prefetch_; }
-  // Draws the epoch's seed where the order is random and it is not drawn yet. Returns the order.
+  // Samples the epoch's seed where the order is random and it is not sampled yet. Returns the order.
   EpochOrder draw(LoaderPosition& position, Generator& generator) const;
   // The indices of a batch.
   std::vector<int64_t> indices(int64_t batch, const EpochOrder& order) const;
@@ -62,7 +62,7 @@ class BatchPlan {
 };
 
 // Makes batches on a background thread, in order, at most `ahead` of them before they are requested. make(i) stores
-// batch i where the caller of wait(i) finds it. Its draws from the default generator come from a generator that is
+// batch i where the caller of wait(i) finds it. Its numbers from the default generator come from a generator that is
 // seeded by `draw_seed` and i. Where the system has no thread to give, wait(i) makes batch i.
 class Prefetch {
  public:
@@ -105,13 +105,13 @@ auto make_batch(const D& dataset, const Collate& collate, std::span<const int64_
 ///
 /// `collate` makes a batch of examples: a function from std::span<const Example>, by default Stack.
 ///
-/// Random numbers are those of PyTorch's DataLoader: epoch() draws one 64-bit number, and the first next() of a
-/// shuffled epoch draws one more, the seed of its order. Batches, their order and these numbers are the same with and
+/// Random numbers are PyTorch's DataLoader's: epoch() samples one 64-bit number, and the first next() of a
+/// shuffled epoch samples one more, the seed of its order. Batches, their order and these numbers are the same with and
 /// without prefetch. With prefetch, dataset and collate function are called on another thread, where no tape records;
 /// what they throw comes back from the next() whose batch it belongs to, and the call after that tries the same batch
 /// again.
 ///
-/// What dataset and collate function draw from the default generator, for augmentation: without prefetch, the next
+/// What dataset and collate function sample from the default generator, for augmentation: without prefetch, the next
 /// numbers of the default generator. With prefetch, each batch has a generator of its own, seeded by the number that
 /// epoch() drew and by the batch: other numbers, as in PyTorch with workers, which are the same for any prefetch above
 /// 0, at any speed and after resume().
@@ -191,15 +191,15 @@ class DataLoader {
   /// Begins an epoch, which a range-for or next() goes through. Making a batch throws what dataset and collate function
   /// throw.
   Iteration epoch(Generator& generator = default_generator()) const {
-    const uint64_t seed = generator.random64();  // PyTorch draws it for its worker processes, even without any
+    const uint64_t seed = generator.random64();  // PyTorch samples it for its worker processes, even without any
     Position position;
     if (plan_.prefetch() > 0) position.draw_seed = seed;
     return Iteration(*this, generator, position);
   }
   /// The same as epoch(generator). The loader itself is not a range: it has no end().
   Iteration begin(Generator& generator = default_generator()) const { return epoch(generator); }
-  /// Continues an epoch at the position of an earlier iteration, without drawing again what that one drew. Error for a
-  /// position beyond the end.
+  /// Continues an epoch at the position of an earlier iteration, without sampling again what that one sampled. Error
+  /// for a position beyond the end.
   Iteration resume(const Position& position, Generator& generator = default_generator()) const {
     plan_.check(position);
     return Iteration(*this, generator, position);

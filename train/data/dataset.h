@@ -34,7 +34,7 @@ void check_indices(std::span<const int64_t> indices, int64_t size);
 std::vector<std::vector<int64_t>> random_parts(std::span<const int64_t> sizes, int64_t size, Generator& generator);
 }  // namespace detail
 
-/// The examples of another dataset that have the given indices, in that order (PyTorch's Subset).
+/// The examples of another dataset that have these indices, in that order (PyTorch's Subset).
 template <Dataset D>
 class Subset {
  public:
@@ -51,7 +51,7 @@ class Subset {
   std::vector<int64_t> indices_;
 };
 
-/// Random parts of the given sizes, without overlap, drawn as PyTorch's random_split draws them with `generator`. Each
+/// Random parts of these sizes, without overlap, sampled as PyTorch's random_split samples them with `generator`. Each
 /// part holds a copy of `dataset`, which should therefore be a cheap handle. Error unless the sizes add up to its size.
 template <Dataset D>
 std::vector<Subset<D>> random_split(const D& dataset, std::span<const int64_t> sizes,

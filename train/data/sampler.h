@@ -13,8 +13,8 @@ namespace tapegrad::data {
 struct Sampler {
   /// Indices of one epoch.
   int64_t size = 0;
-  /// Draws the `size` indices of one epoch. The generator is for this epoch only; a checkpoint stores its seed. Empty:
-  /// 0, 1, ... size - 1, without a draw.
+  /// Samples the `size` indices of one epoch. The generator is for this epoch only; a checkpoint stores its seed.
+  /// Empty: 0, 1, ... size - 1, without a random number.
   std::function<std::vector<int64_t>(Generator& generator)> order = {};
   /// An alternative to `order` for epochs that are too long for a list: takes the epoch's seed, which a checkpoint
   /// stores, and returns a function from a position in [0, size) to an index.
@@ -24,7 +24,7 @@ struct Sampler {
 /// 0, 1, ... size - 1.
 Sampler sequential(int64_t size);
 
-/// A random permutation of 0 ... size - 1, as PyTorch's RandomSampler draws it. With `count` >= 0, that many indices:
+/// A random permutation of 0 ... size - 1, as PyTorch's RandomSampler samples it. With `count` >= 0, that many indices:
 /// whole permutations first, then a part of another one.
 Sampler shuffled(int64_t size, int64_t count = -1);
 
@@ -38,7 +38,7 @@ Sampler permuted(int64_t size);
 /// that are not positive, and for parts of which an epoch has no index or 2^62 and more.
 Sampler mixed(const std::vector<int64_t>& sizes, const std::vector<double>& weights);
 
-/// `count` indices below `size`, drawn independently, as PyTorch's RandomSampler(replacement=True) draws them.
+/// `count` indices below `size`, sampled independently, as PyTorch's RandomSampler(replacement=True) samples them.
 Sampler with_replacement(int64_t size, int64_t count);
 
 /// A random order whose batches hold examples of similar length, so that little padding is needed. lengths[i] is the

@@ -42,7 +42,7 @@ class Windows {
   int64_t length_, stride_;
 };
 
-/// Batches of windows, in the order in which PyTorch's DataLoader draws them.
+/// Batches of windows, in the order in which PyTorch's DataLoader samples them.
 using TextLoader = DataLoader<Windows>;
 
 }  // namespace tapegrad::data

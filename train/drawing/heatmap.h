@@ -1,4 +1,4 @@
-// Heatmaps, such as those of attention weights.
+// Heatmaps, for example of attention weights.
 #pragma once
 
 #include <tapegrad/train/drawing/svg.h>

@@ -30,7 +30,7 @@ std::string painted(std::string_view text, Paint paint, std::FILE* stream);
 /// spaces or more follow, and two spaces or more, or ") ", precede.
 std::string painted_page(std::string_view text, std::FILE* stream);
 
-/// The text as a word of a shell: in quotes where it has other characters than those of names.
+/// The text as a word of a shell: in quotes where it contains characters that names do not have.
 std::string shell_word(std::string_view text);
 
 /// Replaces the last line of standard error, which must be a terminal; "" removes it. A terminal that is gone changes

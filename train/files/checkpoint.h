@@ -31,8 +31,8 @@ class Shards;
 ///     step = in.get<int64_t>("step");
 ///
 /// In the file, tensors are tensors, bytes are U8 tensors, and fields are strings of `__metadata__`; so Python's
-/// safetensors can open it. It has checksums (SaveOptions::checksums): a single changed byte is an Error that names its
-/// place. In a run of several processes, each writes the elements that it updates into a file of the folder
+/// safetensors can open it. It has checksums (SaveOptions::checksums): a single changed byte throws an Error that names
+/// its place. In a run of several processes, each writes the elements that it updates into a file of the folder
 /// checkpoint-shards, next to the checkpoint, which names these files and has all the rest; load() reads both.
 struct Checkpoint {
   NamedTensors tensors;                       ///< state of models and optimisers
@@ -52,7 +52,7 @@ struct Checkpoint {
   /// Bytes that were saved under this name. Error if there are none.
   const std::vector<std::byte>& bytes_named(std::string_view name) const;
 
-  /// A number or a text as a field. A floating-point number comes back with the same bits.
+  /// A number or a text as a field. A floating-point number is read back exactly.
   template <class T>
   void set(std::string_view name, const T& value) {
     if constexpr (std::is_floating_point_v<T>) {

@@ -81,7 +81,7 @@ struct Metrics {
   std::vector<EpochMetrics> epochs;  ///< in the order of the file
   std::string bits;                  // of the model, where the run has ended
 
-  /// Adds the names of the figures of all steps that `names` lacks, in the order in which they appear.
+  /// Adds the names of the metrics of all steps that `names` lacks, in the order in which they appear.
   void add_figure_names(std::vector<std::string>& names) const;
 };
 

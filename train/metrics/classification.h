@@ -1,4 +1,4 @@
-// Scores of a classifier: the confusion matrix, what follows from it, and its picture.
+// Scores of a classifier: the confusion matrix, what follows from it, and its plot.
 #pragma once
 
 #include <tapegrad/train/drawing/svg.h>

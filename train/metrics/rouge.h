@@ -10,8 +10,8 @@
 
 namespace tapegrad::metrics {
 
-/// Precision, recall and F1 of the pairs of words and of the longest common subsequence, equal to those of Python's
-/// rouge-score 0.1.2 without stemming: words are runs of a to z and 0 to 9 of the text in lower case.
+/// Precision, recall and F1 of the pairs of words and of the longest common subsequence, equal to the results of
+/// Python's rouge-score 0.1.2 without stemming: words are runs of a to z and 0 to 9 of the text in lower case.
 struct Rouge {
   Overlap rouge1, rouge2;  ///< sequences of one word and of two
   Overlap rouge_l;         ///< longest common subsequence

@@ -99,7 +99,7 @@ constexpr Topic kTopics[] = {
      .dim = between("width of the model, a multiple of 8 from 8 to 512", 8, 512, "32"),
      .seed = {.help = "random seed of the models", .otherwise = "0"}},
     {.name = "relative-positions",
-     .help = "T5's bias as the tutorial writes it and as the paper has it, and products of Toeplitz matrices (8.3.2)",
+     .help = "T5's bias as in the tutorial and as in the paper, and multiplication by Toeplitz matrices (8.3.2)",
      .make = show_relative_positions,
      .length = between("largest Toeplitz matrix, from 32 to 8192 rows", 32, 8192, "2048"),
      .dim = between("size of a head, from 1 to 64", 1, 64, "16"),

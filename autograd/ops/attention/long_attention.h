@@ -17,7 +17,7 @@ struct CausalLevels {
 /// y[t] = sum over s <= t of (a[t] . b[s]) c[s]: a and b [..., T, M], c [..., T, E] -> [..., T, E]; with `reverse`,
 /// over s >= t. All float32 or all float64; leading axes broadcast. Blocks of rows run one after another with a running
 /// sum of b[s] c[s]^T, so neither forward nor backward allocates T x T elements, or more per row than a, b and c have.
-/// y[t] has the same bits for any finite values at positions that it does not sum. Katharopoulos et al. 2020.
+/// y[t] is bit-identical for any finite values at positions that it does not sum. Katharopoulos et al. 2020.
 Tensor causal_product(const Tensor& a, const Tensor& b, const Tensor& c, bool reverse = false,
                       const CausalLevels& levels = {});
 

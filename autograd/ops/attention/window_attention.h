@@ -31,13 +31,13 @@ struct WindowAttentionOptions {
 /// Beltagy, Peters, Cohan 2020, Longformer.
 ///
 /// Time and memory are O(T (window + global tokens)), forward and backward: no tensor has T x S elements, but each
-/// global token has one row of S. A window that covers the whole input gives the same bits as
+/// global token has one row of S. A window that covers the whole input is bit-identical to
 /// scaled_dot_product_attention. The second-order backward gathers D elements per query and key.
 ///
-/// Dropout draws one number for each query and each key that it could attend to: for every leading index and query,
+/// Dropout samples one number for each query and each key that it could attend to: for every leading index and query,
 /// first the keys of the window in ascending order (2 window + 1, causal window + 1, including those past the ends of
 /// the input; a larger window counts as the largest that fits the input), then the global tokens. Afterwards, for every
-/// leading index and global token among the queries, it draws numbers for all S keys.
+/// leading index and global token among the queries, it samples numbers for all S keys.
 Tensor sliding_window_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                 const WindowAttentionOptions& options = {});
 

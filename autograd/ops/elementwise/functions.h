@@ -84,10 +84,10 @@ Tensor swiglu(const Tensor& x, int64_t axis = -1);
 
 // --- dropout (ops/random/dropout.cpp), floating ---
 
-/// In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p). Draws one number per
+/// In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p). Samples one number per
 /// element in row-major order, as PyTorch does for contiguous tensors (for transposed ones it follows their memory);
-/// with p = 0 or 1, in evaluation and for empty tensors it draws nothing. Without a generator it uses the default one.
-/// Error unless 0 <= p <= 1.
+/// with p = 0 or 1, in evaluation and for empty tensors it samples nothing. Without a generator it uses the default
+/// one. Error unless 0 <= p <= 1.
 Tensor dropout(const Tensor& x, double p, bool training = true, Generator* generator = nullptr);
 
 }  // namespace tapegrad

@@ -234,10 +234,10 @@ using SymbolOf = Symbol;  // for each argument
 /// y[i] = formula(x0[i], x1[i], ...) in one pass over memory, as one operation; tensors broadcast, and an argument may
 /// be a number. float32 and float64, of one type; a tensor without axes takes the type of the others. `formula` takes
 /// its arguments by value as `auto` and returns a Symbol: arithmetic, comparisons, `where`, `min`, `max`, `pow` and the
-/// functions above, called without a namespace, and numbers of C++, which may be captured. Values have the bits of the
-/// same operations on tensors, with one exception: where the formula has gelu (either form), silu or sigmoid written
-/// out, with constants to all digits of a double, it calls them, which is faster and more accurate. One to eight
-/// tensors. Error for other types and for shapes that do not broadcast.
+/// functions above, called without a namespace, and numbers of C++, which may be captured. Values are bit-identical to
+/// the same operations on tensors, with one exception: where the formula has gelu (either form), silu or sigmoid
+/// written out, with constants to all digits of a double, it calls them, which is faster and more accurate. One to
+/// eight tensors. Error for other types and for shapes that do not broadcast.
 ///
 ///   const auto burgers = [nu](auto u, auto u_t, auto u_x, auto u_xx) { return u_t + u * u_x - nu * u_xx; };
 ///   const Tensor residual = fuse(burgers, u, u_t, u_x, u_xx);

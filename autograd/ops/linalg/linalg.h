@@ -35,7 +35,7 @@ Tensor lstsq(const Tensor& a, const Tensor& b);
 /// read; with `upper`, U = L^T, from the upper triangle. Error unless a is positive definite.
 Tensor cholesky(const Tensor& a, bool upper = false);
 /// The determinant, [...]; 1 for an empty matrix. The first and second derivatives also exist for singular matrices; a
-/// third derivative is an Error if the batch has a singular matrix.
+/// third derivative throws Error if the batch has a singular matrix.
 Tensor det(const Tensor& a);
 struct SignLogDet {
   Tensor sign;       ///< -1, 0 or 1; no gradient

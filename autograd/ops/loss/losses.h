@@ -80,8 +80,8 @@ struct LinearCrossEntropyOptions {
 ///
 /// Its gradients are computed together with the loss and kept for backward, unless `reduction` is none. They are those
 /// for a gradient of 1 of the loss; if that is another power of two, backward scales them, otherwise it computes the
-/// logits and the gradients again. Up to 2^24 logits are one chunk: then the loss and all gradients have the bits of
-/// that composition (unless the head runs in InferenceMode, where linear has other kernels for few rows). With more,
+/// logits and the gradients again. Up to 2^24 logits are one chunk: then the loss and all gradients are bit-identical
+/// to that composition (unless the head runs in InferenceMode, where linear has other kernels for few rows). With more,
 /// the gradient of the bias is a sum over the chunks, and with more than 65,536 classes that of the weight, too: values
 /// are equal to rounding errors, and depend on neither the machine nor the number of threads. Under Autocast, products
 /// are rounded as those of linear, but gradients of the second order are computed from all logits. Errors as for linear

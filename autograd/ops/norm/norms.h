@@ -21,7 +21,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 // x [N, C, ...]; weight and bias [C]; either may be an empty handle. A NaN or an infinity makes all elements NaN that
 // are normalised together with it.
 
-/// (x - mean) / sqrt(var + eps) * weight + bias with the given statistics [C]: the form for evaluation. The statistics
+/// (x - mean) / sqrt(var + eps) * weight + bias with these statistics [C]: the form for evaluation. The statistics
 /// are constants; Error if they require gradients. Ioffe, Szegedy 2015.
 Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight = {},
                   const Tensor& bias = {}, double eps = 1e-5);

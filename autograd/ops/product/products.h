@@ -1,4 +1,4 @@
-// Products of matrices, and sums of products by subscripts.
+// Matrix multiplication, and sums of products by subscripts.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -9,7 +9,7 @@
 
 namespace tapegrad {
 
-// --- matrix products (ops/product/matmul.cpp): float32 or float64 ---
+// --- matrix multiplication (ops/product/matmul.cpp): float32 or float64 ---
 
 /// a [..., m, k] @ b [..., k, n] -> [..., m, n]; leading axes broadcast. A vector on either side is treated as in
 /// NumPy. Error for scalars, for different types, and for different inner sizes.

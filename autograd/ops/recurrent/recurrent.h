@@ -1,6 +1,6 @@
 // A recurrent layer in one direction as a single operation; nn::RNN, nn::LSTM and nn::GRU are stacks of these.
 //
-// One matrix product projects the inputs of all steps. Each step adds the product with the hidden state and computes
+// One matrix multiplication projects the inputs of all steps. Each step adds the one with the hidden state and computes
 // the rest in one pass. Backward collects the gradients of all steps, so that the gradient of each weight is one
 // product as well.
 //
@@ -16,8 +16,8 @@ namespace tapegrad {
 struct RecurrentLayerOptions {
   bool reverse = false;  ///< from the last step to the first
   /// int64 [B], 1 to T: sequence b has lengths[b] steps. Later steps of x are ignored, and their outputs are zero; the
-  /// final state is that of the sequence's last step, where the reverse direction begins. Empty: all sequences have T
-  /// steps.
+  /// final state is the state of the sequence's last step, where the reverse direction begins. Empty: all sequences
+  /// have T steps.
   Tensor lengths = {};
 };
 

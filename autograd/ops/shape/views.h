@@ -19,7 +19,7 @@ Tensor cat(std::initializer_list<Tensor> parts, int64_t axis = 0);
 /// The parts along a new axis; their shapes must be equal.
 Tensor stack(std::span<const Tensor> parts, int64_t axis = 0);
 Tensor stack(std::initializer_list<Tensor> parts, int64_t axis = 0);
-/// Views of pieces of `size` elements along an axis, the last one possibly smaller; or of pieces of the given sizes,
+/// Views of pieces of `size` elements along an axis, the last one possibly smaller; or of pieces of these sizes,
 /// whose sum must be the size of the axis.
 std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t axis = 0);
 std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t axis = 0);
@@ -37,7 +37,7 @@ Tensor flip(const Tensor& x, const Axes& axes);
 
 /// x expanded to a shape. A view.
 inline Tensor broadcast_to(const Tensor& x, const Shape& shape) { return x.expand(shape); }
-/// Splits an axis into several of the given sizes, whose product is its size; one of them may be -1, to be inferred. A
+/// Splits an axis into several of these sizes, whose product is its size; one of them may be -1, to be inferred. A
 /// view.
 Tensor unflatten(const Tensor& x, int64_t axis, const Shape& sizes);
 /// Moves the axes `from` to the positions `to`; the other axes keep their order. A view.

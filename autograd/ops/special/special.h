@@ -8,7 +8,7 @@
 namespace tapegrad {
 
 // Elementwise, float32 and float64; Error for other types. Results are within 3 units in the last place of the exact
-// value, for most arguments within one, and have the same bits on every machine. (Next to the zeros of digamma below
+// value, for most arguments within one, and are bit-identical on every machine. (Next to the zeros of digamma below
 // -20 and of polygamma below 0, the absolute error counts instead.) In float32 one element takes about 1 - 4 ns in
 // functions of one operand (polygamma: 0.1 - 0.7 us), in float64 1 - 5 us; igamma up to 20 us.
 
@@ -28,7 +28,7 @@ Tensor igamma(const Tensor& a, const Tensor& x);
 Tensor igammac(const Tensor& a, const Tensor& x);
 /// The density of that distribution, x^(a - 1) e^-x / gamma(a); NaN unless a and x are >= 0.
 Tensor gamma_density(const Tensor& a, const Tensor& x);
-/// x, as a number drawn from that distribution: its derivative with respect to a is that of the number with the same
+/// x, as a number sampled from that distribution: its derivative with respect to a is that of the number with the same
 /// igamma(a, x), and x itself is a constant (implicit reparameterisation; Figurnov, Mohamed, Mnih 2018). Not
 /// differentiable twice. x may be float64 where a is float32: the derivative has the digits of a. dist::Gamma, Beta,
 /// Dirichlet and StudentT are made of it.

@@ -48,7 +48,7 @@ bool has_lora(const AnyModel& model);
 }  // namespace detail
 
 /// Freezes the model and gives every Linear that matches a target an update, LowRank, whose parameters are the only
-/// ones that are trained. The names of the model's own parameters do not change; those of an update are
+/// ones that are trained. The names of the model's own parameters do not change; the parameters of an update are
 /// "trf_blocks.0.att.W_query.lora_A.weight" and "...lora_B.weight". Outputs do not change at first, because B is 0.
 /// Targets may also be names of `names`; layers that are parts of one there then share A. Returns the paths of the
 /// layers. Error for a target that matches no layer, and for a model that already has updates.

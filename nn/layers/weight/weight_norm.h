@@ -154,7 +154,7 @@ inline constexpr bool kIsTransposed = std::is_same_v<Layer, ConvTranspose1d> ||
 /// A layer whose weight, as a matrix, is divided by its largest singular value; a weight with one axis by its norm. In
 /// training, each call improves the estimates u and v of the singular vectors by power iterations. The parameter
 /// `parametrizations.weight.original` has the layer's values; `parametrizations.weight.0._u` and `._v` are buffers,
-/// drawn from the default generator. A weight of zeros stays 0. Miyato et al. 2018.
+/// sampled from the default generator. A weight of zeros stays 0. Miyato et al. 2018.
 template <class Layer>
 class SpectralNorm : public detail::Parametrized<Layer> {
  public:

@@ -50,11 +50,11 @@ class AnyOf : public detail::HolderOf<AnyOf<Interface>> {
 ///   nn::AnyOf<Tensor(const Tensor& x, const Tensor& mask)> attention = nn::MultiHeadSelfAttention(config);
 ///   nn::AnyOf<Encoded(const Tensor& ids)> encoder = LstmEncoder(8);     // which returns a struct
 ///
-/// Parameter names, modes and clones are those of the module that it holds. A call costs one virtual call.
+/// Parameter names, modes and clones belong to the module that it holds. A call costs one virtual call.
 template <class Result, class... Arguments>
 class AnyOf<Result(Arguments...)> : public detail::HolderOf<AnyOf<Result(Arguments...)>> {
  public:
-  AnyOf() = default;  ///< none; a call is an Error
+  AnyOf() = default;  ///< none; a call throws Error
   template <class Module>
   requires(!std::is_same_v<Module, AnyOf> && !std::is_same_v<Module, detail::AnyMember>)
       AnyOf(Module module)  // NOLINT: any module converts

@@ -3,7 +3,7 @@
 //   nn::Sequential net{nn::Linear(2, 8), [](const Tensor& x) { return relu(x); }, nn::Linear(8, 1)};
 //   Tensor y = net(x);                      // parameters "0.weight", "0.bias", "2.weight", "2.bias"
 //   net.get<2>().bias;
-// Braces make the modules in order; with parentheses the compiler may draw the weights of the last one first.
+// Braces make the modules in order; with parentheses the compiler may sample the weights of the last one first.
 // The type of a struct member must be written out: nn::Sequential<nn::Linear, ...>, or nn::AnyModule, which holds any
 // module from tensor to tensor.
 #pragma once

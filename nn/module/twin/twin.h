@@ -55,7 +55,7 @@ template <class Model>
 struct TwinOptions {
   using Inputs = std::span<const Tensor>;                   ///< those of twin.write, in the type of the model
   std::function<TwinOutputs(Model&, Inputs)> outputs = {};  ///< default: model(inputs[0], inputs[1], ...)
-  std::function<Tensor(Model&, Inputs)> loss = {};          ///< default: that of twin.write
+  std::function<Tensor(Model&, Inputs)> loss = {};          ///< default: the loss of twin.write
   TwinOptimizer<Model> optimizer = {};                      ///< default: SGD with a learning rate of 0.01
   /// Also compares the weights that the model has with those that the module had: both were made after the same seed.
   bool initial = false;

@@ -1,5 +1,5 @@
 // One pass through a model, watched: what its modules are, which operations each of them ran, and what came out. The
-// summary of a model follows from it, and drawings of models that nobody has drawn by hand.
+// summary of a model follows from it, and figures of models, without work by hand.
 //
 //   const nn::Watched seen = nn::watch(model, [&] { return model(ids); });
 //   for (const nn::WatchedOperation& op : seen.operations) std::cout << op.module << ": " << op.name << "\n";

@@ -32,7 +32,7 @@ class NoamOpt {
   /// The same with backward of `loss`.
   void step(Tape& tape, const Tensor& loss) { at_next_rate().step(tape, loss); }
 
-  /// The rate of a step, and that of the last one; 0 before the first.
+  /// The rate of a step, and the rate of the last one; 0 before the first.
   double rate(int64_t step) const { return noam_(step); }
   double rate() const { return adam_.steps() == 0 ? 0 : rate(adam_.steps()); }
   /// Which updates: for its state, steps() and groups.

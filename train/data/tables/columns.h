@@ -13,16 +13,16 @@ namespace tapegrad::data {
 
 struct NumberOptions {
   DType dtype = kFloat32;              ///< or kFloat64 or kInt64
-  std::optional<double> missing = {};  ///< what stands for a missing value; none: a missing value is an Error
+  std::optional<double> missing = {};  ///< what stands for a missing value; none: a missing value throws Error
 };
 struct ClassOptions {
   /// The names of classes 0, 1 ..., any other being an Error: for a second file, those of the first one
   /// (Table::names). Empty: the names that occur, sorted by their bytes.
   std::vector<std::string> names = {};
-  std::optional<std::string> missing = {};  ///< the name of the class of a missing value; none: it is an Error
+  std::optional<std::string> missing = {};  ///< the name of the class of a missing value; none: it throws Error
 };
 struct TextOptions {
-  std::optional<std::string> missing = {};  ///< what stands for a missing text; none: a missing text is an Error
+  std::optional<std::string> missing = {};  ///< what stands for a missing text; none: a missing text throws Error
 };
 
 /// Made by numbers(), classes() or texts().

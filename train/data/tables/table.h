@@ -69,7 +69,7 @@ class Table {
 
   /// Columns of one dtype, side by side: [size(), columns]. Error for different dtypes.
   Tensor matrix(const std::vector<std::string>& columns) const;
-  /// A dataset of pairs: the values of `inputs` in row i, [inputs], and that of `target`.
+  /// A dataset of pairs: the values of `inputs` in row i, [inputs], and the value of `target`.
   TensorDataset dataset(const std::vector<std::string>& inputs, std::string_view target) const;
   /// A dataset of pairs: the scaled numbers and one-hot classes of row i, [features.size()], and its target. `features`
   /// are a Features, or another type with these two functions of a table.

@@ -23,7 +23,7 @@ struct BytePairs {
   };
   std::vector<std::string> tokens;          ///< the bytes of each id; empty where an id is not used
   std::vector<Merge> merges;                ///< in order of priority, the first one first
-  std::vector<int64_t> specials;            ///< ids of tokens that match their text as a whole and are never merged
+  std::vector<int64_t> specials;            ///< ids of tokens that match only their complete text and are never merged
   std::vector<int64_t> normalized = {};     ///< of these, those that are matched with the normalised text
   WordPattern pattern = WordPattern::gpt2;  ///< merges do not cross the words
   bool whole_words = false;                 ///< a word that is a token is not merged ("ignore_merges")

@@ -16,7 +16,7 @@ namespace tapegrad::data {
 /// vocab_size is below 257.
 std::unique_ptr<Tokenizer> train_byte_pairs(std::string_view text, int64_t vocab_size);
 
-/// The part of a text file that a tokenizer is trained on: random blocks of 64 KiB, drawn by the seed.
+/// The part of a text file that a tokenizer is trained on: random blocks of 64 KiB, sampled with the seed.
 struct TextSample {
   uint64_t bytes = 0;  ///< in whole blocks; 0, or as many as the file has: all of it
   uint64_t seed = 0;   ///< of the choice of blocks

@@ -1,4 +1,4 @@
-// Tokenizers in files: their own, and those of Hugging Face and of GPT-2.
+// Tokenizers in files: in our own format, in Hugging Face's, and in GPT-2's.
 #pragma once
 
 #include <tapegrad/train/data/tokenizer.h>

@@ -44,8 +44,8 @@ class BlockMask {
   std::shared_ptr<const Block[]> blocks_;  // [batch, heads, blocks of queries, blocks of keys]
 };
 
-/// Asks mask_mod for all queries and keys, once: reuse the result. Blocks that are all or none are not asked again.
-/// Error for negative sizes, and for more blocks than a machine can hold.
+/// Evaluates mask_mod for all queries and keys, once: reuse the result. Later, it is not called for full or empty
+/// blocks. Error for negative sizes, and for more blocks than a machine can hold.
 BlockMask block_mask(MaskMod mask_mod, int64_t queries, int64_t keys, const BlockMaskOptions& options = {});
 
 }  // namespace tapegrad

@@ -26,7 +26,7 @@ struct FlexAttentionOptions {
 /// softmax(score_mod(query key^T * scale)) value over the keys that the mask allows: query [B, H, T, D], key [B, H, S,
 /// D], value [B, H, S, E] -> [B, H, T, E]. Zeros, with gradient 0, for a query whose keys are all masked. Time grows
 /// with the blocks that are not masked; memory with T and S, forward and backward. The gradients of query, key and
-/// value include the derivative of score_mod; its tables get none, and create_graph is an Error. Heads run in parallel
+/// value include the derivative of score_mod; its tables get none, and create_graph throws Error. Heads run in parallel
 /// in backward. PyTorch 2.5's flex_attention; Dong et al. 2024 (Flex Attention).
 Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                       const FlexAttentionOptions& options = {});

@@ -167,7 +167,7 @@ Pack<bool> compared(const A& a, const B& b, F f) {
   return y;
 }
 
-// The library's functions of kWidth numbers (flex_functions.cpp): the same bits on every machine.
+// The library's functions of kWidth numbers (flex_functions.cpp): bit-identical on every machine.
 void exp_of(const float* x, float* y);
 void exp_of(const double* x, double* y);
 void log_of(const float* x, float* y);

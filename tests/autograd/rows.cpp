@@ -87,13 +87,6 @@ TEST(BatchJacobian, OfOperationsThatAreDifferentiatedOnce) {
   expect_jacobians(cubed, {row_values({3, 1}, 1)});
 }
 
-TEST(BatchJacobian, IsTheSameForAnyNumberOfThreads) {
-  const Tensor w = row_values({40, 30}, 1, kFloat32), u = row_values({6, 40}, 2, kFloat32);
-  const Tensor x = row_values({33, 30}, 3, kFloat32);
-  const auto net = [&](const Tensor& v) { return linear(tanh(linear(v, w)), u); };
-  expect_same_with_any_threads([&] { return std::vector<Tensor>{batch_jacobian(net, x)}; });
-}
-
 TEST(BatchJacobian, Errors) {
   const auto same = [](const Tensor& x) { return x * 2; };
   const Tensor x = row_values({4, 3}, 1);

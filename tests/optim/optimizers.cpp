@@ -267,20 +267,6 @@ TEST(Clip, DoesNotChangeSharedTensors) {
   EXPECT_NEAR(grads[b].to_vector<float>()[1], 4 / std::sqrt(50.0), 1e-6);
 }
 
-TEST(Clip, LeavesOutWhatTheOptimiserIgnores) {
-  const Tensor own = tensor({3., 4.}).as_leaf(), other = tensor({12.}).as_leaf();
-  optim::SGD sgd({{"own", own}}, {.lr = 1});
-  const auto clip = [&] {
-    Tape tape;
-    Gradients grads = tape.backward(0.5 * (sum(own * own) + sum(other * other)));
-    const double norm = optim::clip_grad_norm(grads, 1, sgd);
-    return std::pair(norm, grads.contains(other));
-  };
-  EXPECT_EQ(clip(), std::pair(13.0, true));  // an Error of step() follows
-  sgd.ignore({{"other", other}});
-  EXPECT_EQ(clip(), std::pair(5.0, false));
-}
-
 TEST(Clip, Errors) {
   const Tensor a = zeros({1}).as_leaf();
   Gradients grads = gradients_given({{a, full({1}, kInf)}});

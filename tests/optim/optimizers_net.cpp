@@ -101,19 +101,6 @@ TEST(OptimizersOnANet, EqualPyTorchFor200Steps) {
   }
 }
 
-TEST(OptimizersOnANet, GiveTheSameBitsForAnyNumberOfThreads) {
-  for (const json& run : net_golden()["runs"]) {
-    if (run["kind"] == "lbfgs") continue;
-    SCOPED_TRACE(title(run));
-    expect_same_with_any_threads([&] {
-      const Net net(kFloat32);
-      const auto optimizer = made_for(net, run);
-      for (int step = 0; step < 5; ++step) net.step(*optimizer);
-      return std::vector<Tensor>{net.values()};
-    });
-  }
-}
-
 TEST(OptimizersOnANet, ContinueInTheSameBitsFromTheirState) {
   for (const json& run : net_golden()["runs"]) {
     if (run["kind"] == "lbfgs") continue;

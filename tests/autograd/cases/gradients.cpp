@@ -33,6 +33,46 @@ std::set<std::string> modules_in(const std::string& folder) {
   return names;
 }
 
+// The input whose gradient by recorded operations is another than that of the kernels of backward; empty if there is
+// none.
+std::string difference_if_recorded(const LargeSample& sample) {
+  std::vector<Tensor> first;
+  for (const bool recorded : {false, true}) {
+    Tape tape;
+    std::vector<Tensor> leaves;
+    for (const Tensor& x : sample.inputs) leaves.push_back(is_floating(x.dtype()) ? x.as_leaf() : x);
+    const Tensor y = sample.f(leaves);
+    const Tensor dy = cos(arange(y.numel()).to(y.dtype())).reshape(y.shape());
+    Gradients grads;
+    const std::string error =
+        tests::error_of([&] { grads = tape.backward(y, {.create_graph = recorded, .grad_output = dy}); });
+    if (error.find("] cannot be differentiated twice") != std::string::npos) return {};
+    if (error != "no error") return error;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      const Tensor* const found = grads.find(leaves[i]);
+      const Tensor dx = found ? found->detach() : Tensor();
+      if (!recorded) {
+        first.push_back(dx);
+      } else if (dx.defined()) {
+        const Tensor size = 1 + max(abs(dx));
+        if (!first[i].defined() || !allclose(dx / size, first[i] / size, 2e-5, 2e-5, true))
+          return "input " + std::to_string(i);
+      }
+    }
+  }
+  return {};
+}
+
+TEST(Gradients, OfLargeSamplesAreTheSameRecorded) {
+  for (const LargeSample& sample : large_cases().larges)
+    EXPECT_EQ(difference_if_recorded(sample), "") << sample.op << ", " << str(sample.inputs[0].shape());
+  const auto planted = [](auto x) {
+    return record(*find_op("neg"), -x[0].detach(), {x[0]},
+                  [](const Tensor& dy) -> Grads { return Tape::current() ? dy * -1.001 : -dy; });
+  };
+  EXPECT_EQ(difference_if_recorded({"neg", {ones({1000})}, planted}), "input 0");
+}
+
 TEST(Gradients, EveryOperationHasSamples) {
   for (const std::string& op : ops_without_samples()) ADD_FAILURE() << op << " has no sample in checks/cases";
   for (const std::string& op : samples_without_op()) ADD_FAILURE() << op << " has samples, and is no operation";

@@ -1,4 +1,4 @@
-// Values and gradients of every operation against PyTorch's, within the tolerances of torch.testing.assert_close.
+// Values and gradients of every operation, recorded or not, against PyTorch's, within the tolerances of assert_close.
 // ctest: families products
 // build: alone
 #include <tapegrad/checks/cases/case.h>
@@ -76,13 +76,14 @@ Tensor expected(const GoldenCase& golden, const Tensor& ours, const Tensor& thei
   return where(isnan(found->second == Nan::ours ? ours : theirs), ours, theirs);
 }
 
-// Equal differences under p = infinity share the gradient here, and PyTorch gives all of it to each: the test of Cdist
-// compares the gradients.
+// Equal differences under p = infinity share the gradient here, and PyTorch gives all of it to each: a test of
+// special_values.cpp compares the gradients.
 bool shares_ties(const GoldenCase& golden) {
   return golden.op == "cdist" && golden.label == "equal points" && golden.args.value("p", tasks::json()) == "inf";
 }
 
-std::string check(const GoldenCase& golden, const tasks::OpCall& call) {
+// With gradients by the kernels of backward, or by recorded operations: in float64, of what has a second derivative.
+std::string check(const GoldenCase& golden, const tasks::OpCall& call, bool recorded) {
   Tape tape;
   std::vector<Tensor> inputs = golden.inputs;
   for (std::size_t i = 0; i < golden.grads.size(); ++i) {
@@ -96,14 +97,18 @@ std::string check(const GoldenCase& golden, const tasks::OpCall& call) {
         difference(outputs[i], expected(golden, outputs[i].detach(), golden.outputs[i]), golden.ulp);
     if (!wrong.empty()) return fmt::format("result {}: {}", i, wrong);
   }
-  if (!golden.seed.defined() || shares_ties(golden)) return {};
-  const Gradients grads = tape.backward(outputs[0], {.create_graph = false, .grad_output = golden.seed, .keep = {}});
+  if (!golden.seed.defined() || shares_ties(golden) || (recorded && golden.seed.dtype() != kFloat64)) return {};
+  for (int64_t i = 0; recorded && i < tape.size(); ++i) {
+    const Op* const op = tasks::find_op(tape.op_name(i));
+    if (op && !op->twice) return {};
+  }
+  const Gradients grads = tape.backward(outputs[0], {.create_graph = recorded, .grad_output = golden.seed, .keep = {}});
   for (std::size_t i = 0; i < golden.grads.size(); ++i) {
     if (!golden.grads[i].defined()) continue;
     const Tensor* const found = grads.find(inputs[i]);
-    const Tensor ours = found ? *found : zeros_like(golden.inputs[i]);
+    const Tensor ours = found ? found->detach() : zeros_like(golden.inputs[i]);
     const std::string wrong = difference(ours, expected(golden, ours, golden.grads[i]), 0);
-    if (!wrong.empty()) return fmt::format("gradient of input {}: {}", i, wrong);
+    if (!wrong.empty()) return fmt::format("gradient{} of input {}: {}", recorded ? ", recorded," : "", i, wrong);
   }
   return {};
 }
@@ -127,8 +132,10 @@ TEST_P(Operations, EqualPyTorch) {
       continue;
     }
     try {
-      const std::string wrong = check(golden, call->second);
-      if (!wrong.empty()) ADD_FAILURE() << describe(golden) << ": " << wrong;
+      for (const bool recorded : {false, true}) {
+        const std::string wrong = check(golden, call->second, recorded);
+        if (!wrong.empty()) ADD_FAILURE() << describe(golden) << ": " << wrong;
+      }
     } catch (const Error& error) {
       ADD_FAILURE() << describe(golden) << ": " << error.what();
     }

@@ -118,29 +118,6 @@ TEST(Halves, AreStorage) {
   }
 }
 
-TEST(Float16, LinearReadsItAsAWeight) {
-  Generator generator(1);
-  for (const int64_t rows : {0, 1, 3, 9, 40})
-    for (const auto& [out, in] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {7, 64}, {700, 77}}) {
-      const Tensor x = randn({rows, in}, kFloat32, &generator), weight = randn({out, in}, kFloat32, &generator);
-      const Tensor bias = randn({out}, kFloat32, &generator), half = weight.to(kFloat16);
-      expect_near(linear(x, half, bias), linear(x, half.to(kFloat32), bias));
-      expect_near(linear(x, half), linear(x, half.to(kFloat32)));
-    }
-}
-
-TEST(Float16, ModelsStoreIt) {
-  manual_seed(3);
-  nn::Linear layer(8, 4);
-  const Tensor x = randn({2, 8}), weight = layer.weight.tensor().to(kFloat16), bias = layer.bias.tensor().clone();
-  nn::store(layer, "float16");
-  EXPECT_EQ(layer.weight.type(), "float16");
-  EXPECT_TRUE(same_bits(layer.weight.tensor(), weight));
-  expect_near(layer(x), linear(x, weight.to(kFloat32), bias));
-  nn::to(layer, kFloat32);
-  EXPECT_TRUE(same_bits(layer.weight.tensor(), weight.to(kFloat32)));
-}
-
 // --- uint8 and int32 ---
 
 TEST(SmallIntegers, ConvertAsPyTorch) {
@@ -242,22 +219,13 @@ TEST(SmallIntegers, ComputeAsPyTorch) {
   expect_near(isin(u, uint8s({100})), tensor({false, true, false}));
 }
 
-TEST(SmallIntegers, AreMoved) {
+TEST(SmallIntegers, AreWrittenAndAdded) {
   const Tensor u = tensor(Bytes{1, 2, 3, 4, 5, 6}, {2, 3});
   const auto bytes = [](const Tensor& x) { return x.contiguous().to_vector<uint8_t>(); };
-  EXPECT_EQ(bytes(u(all, range(kAll, kAll, -1))), (Bytes{3, 2, 1, 6, 5, 4}));
-  EXPECT_EQ(bytes(stack({u[0], u[1]}, 1)), (Bytes{1, 4, 2, 5, 3, 6}));
   EXPECT_EQ(bytes(pad(u[0], {1, 2}, PadMode::constant, 9)), (Bytes{9, 1, 2, 3, 9, 9}));
-  EXPECT_EQ(bytes(masked_fill(u, u > 3, 7)), (Bytes{1, 2, 3, 7, 7, 7}));
   EXPECT_EQ(bytes(where(u > 3, u, 0)), (Bytes{0, 0, 0, 4, 5, 6}));
-  EXPECT_EQ(bytes(tril(u)), (Bytes{1, 0, 0, 4, 5, 0}));
-  EXPECT_EQ(bytes(gather(u, 1, tensor({{2, 0}, {1, 1}}))), (Bytes{3, 1, 5, 5}));
-  EXPECT_EQ(bytes(scatter(u, 1, tensor({{0}, {2}}), tensor(Bytes{8, 9}, {2, 1}))), (Bytes{8, 2, 3, 4, 5, 9}));
   EXPECT_EQ(bytes(scatter_add(u, 1, tensor({{0, 0}, {2, 2}}), full({2, 2}, 200, kUInt8))),
             (Bytes{145, 2, 3, 4, 5, 150}));
-  EXPECT_EQ(bytes(index_add(u, 0, tensor({1, 1}), u)), (Bytes{1, 2, 3, 9, 12, 15}));
-  EXPECT_EQ(bytes(index_put(u, {tensor({0}), tensor({1})}, full({1}, 77, kUInt8))), (Bytes{1, 77, 3, 4, 5, 6}));
-  EXPECT_EQ(bytes(flip(u, 0)), (Bytes{4, 5, 6, 1, 2, 3}));
   Tensor x = u.clone();
   x(0) = 9;
   x(u > 5) += full({1}, 255, kUInt8);

@@ -181,76 +181,12 @@ TEST(Convolution, StridesFarBeyondTheKernel) {
   EXPECT_EQ(conv1d(ones({1, 2, 7}), ones({2, 1, 3}), {}, {.stride = INT32_MAX, .groups = 2}).size(2), 1);
 }
 
-// <conv(x), y> = <x, conv_transpose(y)>, for every size that output_padding can select.
-TEST(Convolution, TransposeIsTheAdjoint) {
-  for (int64_t size : {15, 16, 17, 18}) {
-    const Tensor x = numbers({2, 4, size, size}, kFloat64, 1), weight = numbers({6, 4, 3, 3}, kFloat64, 2);
-    const Tensor y = conv2d(x, weight, {}, {.stride = 4, .padding = 1}), dy = numbers(y.shape(), kFloat64, 3);
-    const Tensor back =
-        conv_transpose2d(dy, weight, {}, {.stride = 4, .padding = 1, .output_padding = (size + 2 - 3) % 4});
-    ASSERT_EQ(back.shape(), x.shape());
-    EXPECT_NEAR(sum(y * dy).item(), sum(x * back).item(), 1e-10);
-  }
-}
-
-TEST(Convolution, DifferentiatesThreeTimes) {
-  const auto gradient = [](std::span<const Tensor> in) {
-    const Tensor weight = in[1];
-    const auto layer = [&](const Tensor& x) { return tanh(conv2d(x, weight, {}, {.stride = 2, .padding = 1})); };
-    std::optional<Tape> own;
-    Tape* const tape = Tape::current() ? Tape::current() : &own.emplace();
-    const Tensor x = needs_grad(in[0]) ? in[0] : in[0].as_leaf();
-    return tape->backward(layer(x), {.create_graph = true, .grad_output = in[2], .keep = {}})[x];
-  };
-  EXPECT_TRUE(gradients_match(gradient, {numbers({1, 2, 4, 4}, kFloat64, 1), numbers({2, 2, 2, 2}, kFloat64, 2),
-                                         numbers({1, 2, 3, 3}, kFloat64, 3)}));
-}
-
 TEST(Convolution, NaNReachesOnlyTheWindowsThatContainIt) {
   Tensor x = zeros({1, 20, 9, 9});
   x.mutable_data<float>()[4 * 9 + 4] = std::numeric_limits<float>::infinity();
   const Tensor y = conv2d(x, ones({18, 20, 3, 3}), {}, {.padding = 1}), hit = logical_not(isfinite(y));
   EXPECT_EQ(sum(hit).item<int64_t>(), 18 * 9);
   EXPECT_TRUE(all(hit.slice(2, 3, 6).slice(3, 3, 6)));
-}
-
-// Along an axis of the result's size, as many zeros before x as half of the window rounded down.
-TEST(Convolution, SameIsAPaddingByHand) {
-  for (const Shape& kernel : {Shape{1, 1}, Shape{2, 3}, Shape{4, 2}, Shape{5, 6}}) {
-    for (const int64_t groups : {1, 2, 6})
-      for (const int64_t dilation : {1, 3}) {
-        const Tensor x = numbers({2, 6, 9, 40}, kFloat64, 1), bias = numbers({12}, kFloat64, 3);
-        const Tensor weight = numbers({12, 6 / groups, kernel[0], kernel[1]}, kFloat64, 2);
-        const int64_t rows = (kernel[0] - 1) * dilation, cols = (kernel[1] - 1) * dilation;
-        const Tensor by_hand = pad(x, {cols / 2, cols - cols / 2, rows / 2, rows - rows / 2});
-        const Tensor same = conv2d(x, weight, bias, {.padding = Padding::same, .dilation = dilation, .groups = groups});
-        ASSERT_EQ(same.size(-1), x.size(-1));
-        EXPECT_LE(largest_difference(same, conv2d(by_hand, weight, bias, {.dilation = dilation, .groups = groups})),
-                  1e-12);
-      }
-  }
-}
-
-// A volume whose planes are equal, with a kernel of equal planes, is an image but for the number of planes in a window.
-TEST(Convolution, OfEqualPlanesIsThatOfAPlane) {
-  const Tensor image = numbers({2, 4, 9, 10}, kFloat64, 1), weight = numbers({6, 2, 3, 2}, kFloat64, 2);
-  const Tensor volume = image.unsqueeze(2).expand({2, 4, 5, 9, 10}), deep = weight.unsqueeze(2).expand({6, 2, 3, 3, 2});
-  const Tensor y = conv2d(image, weight, {}, {.stride = 2, .groups = 2});
-  expect_near(conv3d(volume, deep, {}, {.stride = {1, 2, 2}, .groups = 2}),
-              (y * 3).unsqueeze(2).expand({2, 6, 3, y.size(2), y.size(3)}));
-  const Tensor depthwise = numbers({4, 1, 3, 2}, kFloat64, 3), z = conv2d(image, depthwise, {}, {.groups = 4});
-  expect_near(conv3d(volume, depthwise.unsqueeze(2), {}, {.groups = 4}),
-              z.unsqueeze(2).expand({2, 4, 5, z.size(2), z.size(3)}));
-}
-
-TEST(Convolution, TransposeOfVolumesIsTheAdjoint) {
-  for (const int64_t groups : {1, 2, 4}) {
-    const Tensor x = numbers({2, 4, 6, 7, 8}, kFloat64, 1), w = numbers({8, 4 / groups, 3, 2, 3}, kFloat64, 2);
-    const ConvOptions options{.stride = {2, 1, 3}, .padding = {1, 0, 2}, .dilation = {1, 2, 1}, .groups = groups};
-    const Tensor y = conv3d(x, w, {}, options), dy = numbers(y.shape(), kFloat64, 3);
-    const Tensor dx = conv_transpose3d(dy, w, {}, {options.stride, {1, 0, 2}, {1, 0, 0}, options.dilation, groups});
-    expect_near(sum(y * dy), sum(x * dx));
-  }
 }
 
 // The images are divided into blocks by the sizes alone, so that all families add the same sums, and BLIS, too: each
@@ -336,16 +272,6 @@ TEST(ConvolutionVolumes, HaveTheBitsOfImages) {
       for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same_bits(ours[i], images[i])) << label << ", " << i;
       EXPECT_LT(largest_difference(ours[3], images[3]), dtype == kFloat32 ? 1e-3 : 1e-11) << label;
     }
-}
-
-TEST(ConvolutionVolumes, HaveTheSameBitsForAnyNumberOfThreads) {
-  const Tensor x = numbers_of({3, 6, 25, 30, 31}).as_leaf(), w = numbers_of({12, 1, 3, 3, 3}).as_leaf();
-  expect_same_with_any_threads([&] {
-    Tape tape;
-    const Tensor y = conv3d(x, w, {}, {.stride = {1, 2, 1}, .padding = 1, .groups = 6});
-    const Gradients grads = tape.backward(y, {.grad_output = numbers_of(y.shape())});
-    return std::vector<Tensor>{y, grads[x], grads[w]};
-  });
 }
 
 // Taps outside of x are left out, and what they would add is zero: explicit zeros give the same bits, with as many

@@ -163,16 +163,6 @@ TEST(LinearAlgebra, SmallMatricesOfEveryKind) {
   }
 }
 
-TEST(LinearAlgebra, DetOfSingularMatrices) {
-  Tape tape;
-  const Tensor x = tensor({{1, 2}, {2, 4}}, kFloat64).as_leaf(), y = det(x);
-  EXPECT_NEAR(y.item(), 0, 1e-15);
-  EXPECT_LT(distance(tape.backward(y)[x], tensor({{4, -2}, {-2, 1}}, kFloat64)), 1e-12);  // the cofactors
-  const auto [sign, logs] = slogdet(x.detach());
-  EXPECT_EQ(sign.item(), 0);
-  EXPECT_EQ(logs.item(), -kInf);
-}
-
 // A singular matrix in a batch has its gradient, and changes those of the others in no way, NaN or not.
 TEST(LinearAlgebra, DetOfABatchWithNonfiniteMatrices) {
   const auto gradient_of_det = [](const Tensor& matrices, bool again) { return slope(det, matrices, again); };

@@ -145,14 +145,6 @@ TEST(LinearCrossEntropy, NeedsAFifthOfTheMemoryOfTheLogits) {
   EXPECT_LE((pool::peak() - before) * 5, rows * kManyClasses * 4);
 }
 
-TEST(LinearCrossEntropy, KeepsItsArgumentsForASecondBackward) {
-  const HeadCase c = head_case({4}, 11, 3);
-  const Tensor x = c.x.as_leaf(), weight = c.weight.as_leaf();
-  Tape tape;
-  const Tensor loss = c.fused(x, weight, {}), first = tape.backward(loss, {.retain_graph = true})[weight].detach();
-  EXPECT_TRUE(same_bits(first, tape.backward(loss)[weight]));
-}
-
 TEST(LinearCrossEntropy, UnderAutocastRoundsAsLinear) {
   const HeadCase c = head_case({9}, 37, 16);
   const auto of_model = [&](bool fused) {

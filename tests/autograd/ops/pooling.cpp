@@ -11,8 +11,6 @@ Tensor ripples(const Shape& shape, double step = 0.7) {
 }
 Tensor image(const Shape& shape) { return ripples(shape) * 2; }
 
-void expect_one_gradient(auto f, const Tensor& x) { expect_near(gradient(f, x, false), gradient(f, x, true)); }
-
 // The place of the largest element of rows [top, bottom) and columns [left, right): the first of equal ones, the last
 // NaN.
 int64_t largest_of(const std::vector<float>& plane, int64_t width, int64_t top, int64_t bottom, int64_t left,
@@ -49,15 +47,6 @@ TEST(MaxPool, OfUnequalWindowsFindsTheFirstOfEqualElements) {
             EXPECT_EQ(std::bit_cast<uint32_t>(alone[0][i][j].item<float>()), bits);
           }
       }
-  }
-}
-
-TEST(MaxPool, OfLongRowsFindsEveryPosition) {
-  for (const int64_t stride : {1, 2, 3}) {
-    const Tensor x = image({1, 2, 40, 67});
-    const MaxPooled y = max_pool2d_with_indices(x, {2, 3}, {.stride = stride, .padding = {1, 1}});
-    const Tensor there = gather(x.reshape({2, 40 * 67}), 1, y.indices.reshape({2, -1}));
-    expect_near(y.values.reshape({2, -1}), there);
   }
 }
 
@@ -108,37 +97,6 @@ TEST(Pooling, OfRowsOfEveryWidthIsThatOfEachWindow) {
   }
 }
 
-TEST(MaxPool, FusedAndRecordedGradientsAgree) {
-  const Tensor x = image({2, 3, 9, 37});
-  expect_one_gradient([](const Tensor& v) { return max_pool2d(v, 3, {.stride = 2, .padding = 1}); }, x);
-  expect_one_gradient([](const Tensor& v) { return adaptive_max_pool2d(v, {4, 5}); }, x);
-}
-
-TEST(MaxPool, OfVolumesFindsEveryPosition) {
-  const Tensor x = image({1, 2, 6, 9, 37});
-  const MaxPooled y = max_pool3d_with_indices(x, {2, 3, 3}, {.stride = {1, 2, 2}, .padding = {1, 1, 0}});
-  expect_near(y.values.reshape({2, -1}), gather(x.reshape({2, -1}), 1, y.indices.reshape({2, -1})));
-  expect_one_gradient([](const Tensor& v) { return max_pool3d(v, 2); }, x);
-}
-
-TEST(Interpolate, FiltersKeepConstants) {
-  for (const Interpolation mode : {Interpolation::bilinear, Interpolation::bicubic})
-    for (const bool antialias : {false, true}) {
-      const Tensor y = interpolate(full({1, 1, 40, 23}, 3.0), {.size = {7, 61}, .mode = mode, .antialias = antialias});
-      EXPECT_TRUE(all(abs(y - 3) < 1e-5));
-    }
-}
-
-TEST(AvgPool, OfOnesIsExactlyOne) {
-  for (const int64_t kernel : {2, 3, 5, 7}) {
-    const Tensor y = avg_pool2d(ones({1, 1, 23, 40}), kernel, {.stride = 1});
-    EXPECT_TRUE(all(y == 1)) << kernel;
-    EXPECT_TRUE(all(avg_pool2d(ones({1, 1, 23, 40}), kernel, {.padding = 1, .count_include_pad = false}) == 1));
-  }
-  EXPECT_TRUE(all(adaptive_avg_pool2d(ones({2, 3, 7, 7}), 1) == 1));
-  EXPECT_EQ(adaptive_avg_pool2d(ones({2, 3, 7, 7}), {0, 2}).shape(), (Shape{2, 3, 0, 2}));
-}
-
 TEST(AvgPool, GradientOfAnEmptyResultIsZero) {
   for (const bool again : {false, true})
     for (const int64_t rows : {0, 2}) {
@@ -155,47 +113,9 @@ TEST(Pooling, OfAViewLeavesTheRestAlone) {  // infinity next to the view must no
     EXPECT_TRUE(all(y == 1));
 }
 
-// f(x, weight, bias), and the gradients of all three.
-std::vector<Tensor> norm_results(auto f, const Tensor& x, bool again) {
-  const int64_t channels = x.size(1);
-  return value_and_gradients([&](auto& in) { return f(in[0], in[1], in[2]); },
-                             {x, image({channels}) + 3, image({channels})},
-                             [](const Tensor& y) { return image(y.shape()) + 1; }, again);
-}
-
-TEST(ChannelNorms, FusedAndRecordedGradientsAgree) {
-  using Norm = Tensor (*)(const Tensor&, const Tensor&, const Tensor&);
-  const Norm norms[] = {
-      [](auto& x, auto& w, auto& b) { return batch_norm_training(x, w, b).y; },
-      [](auto& x, auto& w, auto& b) { return batch_norm(x, zeros({x.size(1)}), ones({x.size(1)}), w, b); },
-      [](const Tensor& x, const Tensor& w, const Tensor& b) { return group_norm(x, 2, w, b); }};
-  for (const Shape& shape : {Shape{5, 4, 37}, Shape{200, 70}, Shape{3, 2, 3000}, Shape{40, 2, 900}, Shape{300, 4}})
-    for (const Norm& norm : norms) {
-      const auto fused = norm_results(norm, image(shape), false), composed = norm_results(norm, image(shape), true);
-      for (std::size_t i = 0; i < fused.size(); ++i) {
-        const Tensor scale = 1 + amax(abs(composed[i]));  // dweight is a sum over many elements
-        expect_near(fused[i] / scale, composed[i] / scale);
-      }
-    }
-}
-
 TEST(ChannelNorms, GradientOfABiasAloneNeedsNoX) {
   const Tensor x = image({4, 2, 3}), bias = zeros({2}).as_leaf();
   expect_near(Tape().backward(sum(batch_norm(x, zeros({2}), ones({2}), {}, bias)))[bias], {12, 12});  // dy is expanded
-}
-
-TEST(BatchNorm, ReturnsTheBatchsMeanAndSampleVariance) {
-  for (const Shape& shape : {Shape{6, 3}, Shape{2, 3, 4}, Shape{100, 3, 1000}, Shape{2, 70, 11}}) {
-    const Tensor x = image(shape) + 5;
-    const BatchNormed all = batch_norm_training(x);
-    Axes axes;
-    for (int i = 0; i < x.dim(); ++i)
-      if (i != 1) axes.push_back(i);
-    expect_near(all.mean, mean(x, axes));
-    expect_near(all.var, var(x, axes));
-    expect_near(all.y, (x - mean(x, axes, true)) / sqrt(var(x, axes, true, 0) + 1e-5));
-  }
-  EXPECT_TRUE(all(isnan(batch_norm_training(zeros({0, 3, 2})).mean)));
 }
 
 TEST(BatchNorm, IsAccurateFarFromZeroAndAcrossSteps) {
@@ -212,44 +132,6 @@ TEST(ChannelNorms, RunningStatisticsAreConstants) {
   const Tape tape;
   EXPECT_ERROR(batch_norm(x, zeros({2}), var));
   EXPECT_ERROR(batch_norm(x, zeros({2}), {}));
-}
-
-TEST(Patches, FoldAddsWhatUnfoldTakes) {
-  const Tensor x = ripples({2, 3, 7, 9});
-  for (const FoldOptions& options :
-       {FoldOptions{}, FoldOptions{.padding = 1, .stride = 2}, FoldOptions{.dilation = 2}}) {
-    const Tensor counts = fold2d(unfold2d(ones({1, 1, 7, 9}), 3, options), {7, 9}, 3, options);
-    expect_near(fold2d(unfold2d(x, 3, options), {7, 9}, 3, options), x * counts);
-  }
-}
-
-TEST(Patches, ShufflesAreInverse) {
-  const Tensor x = ripples({2, 12, 3, 5});
-  EXPECT_TRUE(all(pixel_unshuffle(pixel_shuffle(x, 2), 2) == x));
-  EXPECT_TRUE(all(channel_shuffle(channel_shuffle(x, 3), 4) == x));
-}
-
-TEST(GridSample, OfTheIdentityIsTheImage) {
-  const Tensor x = ripples({2, 3, 11, 37}), volume = ripples({1, 2, 3, 5, 19});
-  const Tensor flat = tensor({1.0, 0.0, 0.0, 0.0, 1.0, 0.0}).reshape({1, 2, 3}).expand({2, 2, 3});
-  const Tensor deep = tensor({1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0}).reshape({1, 3, 4});
-  for (const bool aligned : {false, true}) {
-    const Tensor grid = affine_grid(flat, x.shape(), aligned);
-    for (const GridMode mode : {GridMode::bilinear, GridMode::nearest, GridMode::bicubic})
-      expect_near(grid_sample(x, grid, {.mode = mode, .align_corners = aligned}), x);
-    expect_near(grid_sample(volume, affine_grid(deep, volume.shape(), aligned), {.align_corners = aligned}), volume);
-  }
-}
-
-TEST(GridSample, FusedAndRecordedGradientsAgree) {
-  const Tensor x = ripples({2, 5, 9, 14}), grid = ripples({2, 10, 17, 2}, 0.37) * 1.3;
-  for (const GridMode mode : {GridMode::bilinear, GridMode::bicubic}) {
-    const auto by_grid = [&](const Tensor& v) { return grid_sample(x, v, {.mode = mode}); };
-    const auto by_x = [&](const Tensor& v) { return grid_sample(v, grid, {.mode = mode}); };
-    const Tensor composed = gradient(by_grid, grid, true), scale = 1 + amax(abs(composed));
-    expect_near(gradient(by_grid, grid, false) / scale, composed / scale);
-    expect_one_gradient(by_x, x);
-  }
 }
 
 // Channels are added one by one, or in vectors: of a few of them, and for a few points of a large image, one by one.

@@ -10,15 +10,6 @@ Tensor weighted_slope(auto f, const Tensor& x, const Tensor& weights, bool again
   return slope([&](const Tensor& leaf) { return f(leaf) * weights; }, x, again);
 }
 
-// Second derivative of f, summed: d/dx sum(df/dx).
-Tensor second(auto f, const Tensor& x) {
-  const Tensor leaf = x.as_leaf();
-  Tape tape;
-  const Tensor loss = sum(f(leaf));
-  const Tensor dx = tape.backward(loss, {.create_graph = true, .grad_output = {}, .keep = {}})[leaf];
-  return tape.backward(sum(dx))[leaf];
-}
-
 TEST(Sum, OfOtherTypesAndOfNoElements) {
   EXPECT_EQ(sum(tensor({true, true, false})).item(), 2);
   EXPECT_EQ(sum(tensor({true, true, false})).dtype(), kInt64);
@@ -75,23 +66,10 @@ TEST(Sum, FloatOverManyElementsIsAccurate) {
   expect_near(sum(full({1'000'000, 3}, 0.1), 0), {1e5, 1e5, 1e5});
 }
 
-TEST(Sum, SameBitsForAnyNumberOfThreads) {
-  const Tensor x = sin(arange(0, 3 * 70'001, 1, kFloat32)).reshape({3, 70'001});
-  expect_same_with_any_threads([&] { return std::vector<Tensor>{sum(x, 1), sum(x.t().contiguous(), 0)}; });
-}
-
-TEST(Variance, DividesByNMinusCorrection) {
-  const Tensor x = tensor({{1., 2., 4.}, {1., 1., 1.}});
-  expect_near(var(x, 1), {7. / 3, 0});
-  expect_near(var(x, 1, false, 0), {14. / 9, 0});
-  expect_near(tapegrad::std(x, 1, true), {std::sqrt(7. / 3), 0});
-  expect_near(var(x, 0), {0, .5, 4.5});
-  expect_near(var(tensor({1., 2.}), {}, false, 2), {kInf});
-  expect_near(var(tensor({1., 2.}), {}, false, 3), {kInf});
+TEST(Variance, OfAsManyElementsAsTheCorrection) {
+  for (const int correction : {2, 3}) expect_near(var(tensor({1., 2.}), {}, false, correction), {kInf});
   expect_near(var(tensor({5.})), {kNan});
   expect_near(var(tensor({1., kInf})), {kNan});
-  expect_near(var(full({1000}, 1e4) + tensor({-1., 1.}).reshape({2, 1}).expand({2, 500}).reshape({1000})),
-              {1000. / 999});
 }
 
 TEST(Variance, OverAnAxisBesideOneWithoutElements) {
@@ -207,19 +185,6 @@ TEST(Variance, GradientOfStdIsZeroIfAllValuesAreEqual) {
   expect_near(weighted_slope(std_of, tensor({0., 2.}), scalar(1)), {-std::sqrt(.5), std::sqrt(.5)});
 }
 
-TEST(Prod, IsCorrectWithZeros) {
-  const Tensor x = tensor({{1., 0., 3., 2.}, {0., 0., 4., 5.}, {1., 2., 3., 4.}});
-  const auto rows = [](const Tensor& v) { return prod(v, 1); };
-  expect_near(rows(x), {0, 0, 24});
-  for (bool again : {false, true})
-    expect_near(weighted_slope(rows, x, ones({3}), again), {0, 6, 0, 0, 0, 0, 0, 0, 24, 12, 8, 6});
-  // d/dx_i sum_j prod of the others of j: 0 3 2 -> pairs {0 3} {0 2} {3 2}
-  expect_near(second([](const Tensor& v) { return prod(v); }, tensor({0., 3., 2.})), {5, 2, 3});
-  EXPECT_EQ(prod(zeros({0})).item(), 1);
-  EXPECT_EQ(prod(tensor({2, 3, 7})).item<int64_t>(), 42);
-  EXPECT_EQ(prod(tensor({true, false})).dtype(), kInt64);
-}
-
 TEST(Prod, OverAnyAxisOfATensorOfMaximumRank) {
   const Tensor x = sin(arange(1, 25, 1, kFloat64)).reshape({1, 2, 1, 2, 1, 2, 1, 3}), flat = x.reshape({4, 6});
   const auto over = [](const Axes& axes) { return [axes](const Tensor& v) { return prod(v, axes); }; };
@@ -287,11 +252,6 @@ TEST(Quantile, OfMoreElementsThanFloatCounts) {
   const Tensor x = cat({zeros({n - 3}), tensor({1., 2., 3.}).to(kFloat32)});
   EXPECT_EQ(quantile(x, 1.0).item(), 3);
   EXPECT_NEAR(quantile(x, (static_cast<double>(n) - 2.5) / (static_cast<double>(n) - 1)).item(), 1.5, 1e-6);
-}
-
-TEST(Cdist, EqualDifferencesShareTheGradientOfInfinity) {
-  const auto distances = [](const Tensor& a) { return cdist(a, ones({1, 3}), kInf); };
-  expect_near(slope(distances, tensor({{0., 0., 0.5}})), {-0.5, -0.5, 0});
 }
 
 TEST(Logsumexp, OfExtremeValues) {

@@ -182,19 +182,5 @@ TEST(Losses, OfElementsAtTheirKinks) {
   EXPECT_EQ(l1_loss(zeros({0}), zeros({0}), Reduction::sum).item(), 0);
 }
 
-TEST(Losses, OfProbabilitiesAtTheEnds) {
-  const Tensor p = tensor({0., 1., 0., 1.}), t = tensor({1., 0., 0., 1.});
-  expect_near(binary_cross_entropy(p, t, {.reduction = Reduction::none}), {100, 100, 0, 0});
-  for (bool again : {false, true})
-    expect_near(slope([t](auto& v) { return binary_cross_entropy(v, t, {.reduction = Reduction::sum}); }, p, again),
-                {-1e12, 1e12, 0, 0});
-}
-
-TEST(Losses, OfSmallVariancesPassTheGradientOfEps) {
-  const Tensor x = tensor({1., 2., 3.}), t = tensor({1., 2.5, 1.}), var = tensor({0., 1e-7, 2.});
-  expect_near(slope([=](const Tensor& v) { return gaussian_nll_loss(x, t, v, {.reduction = Reduction::sum}); }, var),
-              {5e5, -1.249995e11, -0.25});
-}
-
 }  // namespace
 }  // namespace tapegrad::tests

@@ -29,12 +29,6 @@ TEST(Segments, OfMinusInfinityAreLikeMaskedRowsOfSoftmax) {
   for (const bool again : {false, true}) expect_near(slope(weighted, x, again), {0, -0.5, 0, 0.5});
 }
 
-TEST(Segments, ShareTheGradientOfEqualExtremes) {
-  const Tensor x = tensor({1., 3., 3., 3., 2.}), index = tensor({0, 0, 0, 1, 0});
-  const auto weighted = [&](const Tensor& v) { return segment_max(v, index, 2) * tensor({3., 5.}); };
-  for (const bool again : {false, true}) expect_near(slope(weighted, x, again), {0, 1.5, 1.5, 5, 0});
-}
-
 TEST(Segments, WithoutRowsHaveNoPartInSecondDerivatives) {
   const Tensor x = tensor({1., 3.}).as_leaf(), weight = tensor({1., 2., 4.}).as_leaf();
   for (const auto extreme : {segment_max, segment_min}) {
@@ -66,22 +60,6 @@ TEST(Segments, AddRowsInTheOrderOfTheirPositions) {
 
 // --- sparse matrices ---
 
-// The derivative of y cos(y).
-Tensor wavy_slope(const Tensor& y) { return cos(y) - y * sin(y); }
-
-TEST(SparseMatrices, HaveTheGradientsOfSegments) {
-  Generator generator(7);
-  const Tensor offsets = tensor({0, 2, 2, 5}), columns = tensor({3, 0, 1, 1, 2});
-  const Tensor rows = repeat_interleave(arange(3), tensor({2, 0, 3}));
-  const std::vector<Tensor> weights_and_x{randn({5}, kFloat64, &generator), randn({4, 6}, kFloat64, &generator)};
-  const auto one = value_and_gradients([&](auto& in) { return sparse_matmul(offsets, columns, in[0], in[1]); },
-                                       weights_and_x, wavy_slope, true);
-  const auto other = value_and_gradients(
-      [&](auto& in) { return segment_sum(index_select(in[1], 0, columns) * in[0].unsqueeze(1), rows, 3); },
-      weights_and_x, wavy_slope);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_LT(largest_difference(one[i], other[i]), i == 0 ? 1e-14 : 1e-13);
-}
-
 TEST(SparseMatrices, KeepForBackwardWhatGradientsNeed) {
   const Tensor offsets = tensor({0, 1, 2}), columns = tensor({1, 0}), values = tensor({2., 3.});
   const Tensor leaf = tensor({{1., 2.}, {3., 4.}}).as_leaf();
@@ -94,32 +72,6 @@ TEST(SparseMatrices, KeepForBackwardWhatGradientsNeed) {
 }
 
 // --- linear recurrences ---
-
-// The same with an operation per step.
-Tensor stepwise(const Tensor& a, const Tensor& b, const Tensor& initial, bool reverse) {
-  const int64_t n = b.shape()[0];
-  std::vector<Tensor> steps(static_cast<std::size_t>(n));
-  Tensor h = initial;
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t t = reverse ? n - 1 - i : i;
-    h = a.select(0, t) * h + b.select(0, t);
-    steps[static_cast<std::size_t>(t)] = h;
-  }
-  return stack(steps, 0);
-}
-
-TEST(LinearScan, IsAnOperationPerStep) {
-  Generator generator(5);
-  const std::vector<Tensor> inputs{rand({50, 3, 13}, kFloat64, &generator), randn({50, 3, 13}, kFloat64, &generator),
-                                   randn({3, 13}, kFloat64, &generator)};
-  for (const bool reverse : {false, true}) {
-    const auto one = value_and_gradients([&](auto& in) { return linear_scan(in[0], in[1], 0, in[2], reverse); }, inputs,
-                                         wavy_slope, true);
-    const auto other =
-        value_and_gradients([&](auto& in) { return stepwise(in[0], in[1], in[2], reverse); }, inputs, wavy_slope);
-    for (std::size_t i = 0; i < 4; ++i) EXPECT_LT(largest_difference(one[i], other[i]), i == 0 ? 1e-13 : 1e-12);
-  }
-}
 
 TEST(LinearScan, HasTheBitsOfCumsumInSmallIntegers) {
   const Tensor x = arange(600).to(kFloat32).reshape({20, 30});
@@ -144,15 +96,6 @@ TEST(Sets, TakeEachNanAsAValue) {
   const Tensor sorted = tensor({1., 2., kNan});
   expect_near(searchsorted(sorted, tensor({kNan, 3., kInf})), {2, 2, 2});
   expect_near(searchsorted(sorted, tensor({kNan, 2.}), true), {3, 2});
-}
-
-TEST(Sets, BringEveryElementBack) {
-  Generator generator(6);
-  const Tensor x = randint(0, 90, {40, 50}, &generator);
-  const Unique of = unique(x);
-  EXPECT_TRUE(same_bits(index_select(of.values, 0, of.inverse.flatten()).reshape(x.shape()), x));
-  EXPECT_TRUE(same_bits(of.counts, bincount(of.inverse)));
-  EXPECT_EQ(sum(of.counts).item<int64_t>(), 2000);
 }
 
 TEST(Sets, CountBetweenEdges) {
@@ -229,26 +172,6 @@ TEST(Sets, SortLongRowsAsAStableSortDoes) {
     check(cat({whole, whole}), int64_t());
     check(whole > 0, bool());
   }
-}
-
-TEST(SelectiveScan, IsTheRecurrenceOfEveryChannel) {
-  manual_seed(4);
-  const Tensor u = randn({2, 5, 3}, kFloat64), delta = rand({2, 5, 3}, kFloat64), a = -rand({3, 2}, kFloat64);
-  const Tensor b = randn({2, 5, 2}, kFloat64), c = randn({2, 5, 2}, kFloat64), d = randn({3}, kFloat64);
-  const Tensor y = selective_scan(u, delta, a, b, c, d), without = selective_scan(u, delta, a, b, c);
-  for (int64_t i = 0; i < 2; ++i)
-    for (int64_t e = 0; e < 3; ++e) {
-      Tensor h = zeros({2}, kFloat64);
-      for (int64_t t = 0; t < 5; ++t) {
-        const Tensor step = delta[i][t][e], x = u[i][t][e];
-        h = exp(step * a[e]) * h + step * x * b[i][t];
-        const double out = sum(h * c[i][t]).item();
-        EXPECT_NEAR(without[i][t][e].item(), out, 1e-12);
-        EXPECT_NEAR(y[i][t][e].item(), out + (d[e] * x).item(), 1e-12);
-      }
-    }
-  EXPECT_EQ(selective_scan(u.slice(1, 0, 0), delta.slice(1, 0, 0), a, b.slice(1, 0, 0), c.slice(1, 0, 0)).shape(),
-            (Shape{2, 0, 3}));
 }
 
 }  // namespace

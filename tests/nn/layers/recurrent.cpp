@@ -189,23 +189,6 @@ TEST(Recurrent, LayersEqualTheirCells) {
   }
 }
 
-TEST(Recurrent, RecordedGradientsEqualTheFused) {
-  const nn::GRU gru(3, 4, {.num_layers = 2, .bidirectional = true});
-  const nn::LSTM lstm(3, 4, {.bidirectional = true});
-  const Tensor x = randn({5, 3, 3}).as_leaf(), lengths = tensor({5, 2, 3});
-  const auto f = [&] {
-    const LSTMResult y = lstm(x, {}, lengths);
-    return weighted_sum(gru(x).output) + weighted_sum(y.output) + sum(y.cell) + sum(y.hidden);
-  };
-  Tape fused, recorded;
-  const Tensor twice = f();
-  const Gradients with_graph = recorded.backward(twice, {.create_graph = true, .grad_output = {}, .keep = {}});
-  const Gradients again = recorded.backward(twice);  // afterwards, the fused form
-  expect_near(again[x], with_graph[x]);
-  for (const auto& [name, parameter] : nn::named_parameters(gru)) expect_near(again[parameter], with_graph[parameter]);
-  for (const auto& [name, parameter] : nn::named_parameters(lstm)) expect_near(again[parameter], with_graph[parameter]);
-}
-
 TEST(Recurrent, EmptyBatch) {
   const nn::GRU model(3, 4, {.bidirectional = true});
   const Tensor x = zeros({5, 0, 3}).as_leaf();

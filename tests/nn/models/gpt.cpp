@@ -102,17 +102,6 @@ TEST(Gpt, MasksOfTutorial000) {
   EXPECT_ERROR(nn::without_masks(state));
 }
 
-TEST(Gpt, ShapesAndAttentionMaps) {
-  nn::GPTModel model(golden_config());
-  nn::eval(model);
-  nn::AttentionMaps maps;
-  EXPECT_EQ(model(ids(gpt_golden()["ids"]), nullptr, &maps).shape(), (Shape{2, 6, 17}));
-  ASSERT_EQ(maps.size(), 2U);
-  EXPECT_EQ(maps[1].name, "trf_blocks.1.att");
-  EXPECT_EQ(maps[1].tensor.shape(), (Shape{2, 2, 6, 6}));
-  EXPECT_EQ(sum(abs(triu(maps[1].tensor, 1))).item(), 0);
-}
-
 TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
   manual_seed(5);
   nn::GPTModel model(golden_config(0.2));

@@ -113,72 +113,6 @@ void for_both_models(const std::function<void(const Sampled&)>& check, int64_t e
            [&](const Tensor& tokens) { return tail(model(given(prompt, tokens)), prompt); }});
   }
 }
-
-// The number of tokens that are more likely than this one, and the sum of their probabilities.
-struct Rank {
-  int64_t rank = 0;
-  double before = 0;
-};
-Rank place_of(const std::vector<double>& p, int64_t token) {
-  Rank place;
-  for (const double other : p) {
-    if (other <= p[static_cast<std::size_t>(token)]) continue;
-    ++place.rank;
-    place.before += other;
-  }
-  return place;
-}
-
-TEST(Sampling, SamplesAreWithinTopKAndTheNucleus) {
-  struct Setting {
-    double temperature;
-    int64_t top_k;
-    double top_p;
-  };
-  constexpr Setting kSettings[] = {{1, 3, 1}, {1, 0, 0.6}, {2, 4, 0.8}, {0.5, 0, 0.7}};
-  for_both_models([&](const Sampled& model) {
-    for (const Setting& c : kSettings) {
-      SCOPED_TRACE(testing::Message() << "temperature " << c.temperature << ", top_k " << c.top_k << ", top_p "
-                                      << c.top_p);
-      const auto within = [&](std::vector<double> p, int64_t token) {
-        std::vector<double> largest = p;
-        std::ranges::sort(largest, std::greater{});
-        if (c.top_k) largest.resize(static_cast<std::size_t>(c.top_k));
-        const double sum = std::accumulate(largest.begin(), largest.end(), 0.0);
-        const Rank place = place_of(p, token);
-        return (!c.top_k || place.rank < c.top_k) && place.before / sum < c.top_p;
-      };
-      int64_t likeliest = 0, others = 0, outside = 0;
-      for (const bool limited : {true, false}) {
-        for (uint64_t seed = 0; seed < 8; ++seed) {
-          nn::GenerateOptions options{.max_new_tokens = 8, .temperature = c.temperature};
-          if (limited) {
-            options.top_k = c.top_k;
-            options.top_p = c.top_p;
-          }
-          const Tensor tokens = model.draw(std::move(options), seed).tokens;
-          const Tensor p = softmax(model.scores(tokens) / c.temperature);
-          for (int64_t i = 0; i < tokens.size(0); ++i) {
-            for (int64_t t = 0; t < tokens.size(1); ++t) {
-              const std::vector<double> row = p[i][t].to_vector<double>();
-              const int64_t token = tokens[i].to_vector<int64_t>()[static_cast<std::size_t>(t)];
-              if (limited) {
-                EXPECT_TRUE(within(row, token)) << "seed " << seed << ", row " << i << ", token " << t;
-                ++(place_of(row, token).rank == 0 ? likeliest : others);
-              } else {
-                outside += within(row, token) ? 0 : 1;
-              }
-            }
-          }
-        }
-      }
-      EXPECT_GT(likeliest, 0);
-      EXPECT_GT(others, 0);   // not greedy
-      EXPECT_GT(outside, 0);  // without the limits, such tokens are drawn
-    }
-  });
-}
-
 TEST(Sampling, TheSameSeedDrawsTheSameTokensFromTheModel) {
   for_both_models([](const Sampled& model) {
     const auto draw = [&](uint64_t seed, bool cached = true) {
@@ -211,37 +145,6 @@ TEST(Sampling, TokensAreDrawnWithTheModelsProbabilities) {
         }
       },
       kRows);
-}
-
-TEST(Sampling, SamplesOfTheModelEndAtTheEndTokenAndByThePredicate) {
-  using Ends = std::function<bool(std::span<const int64_t>)>;
-  for_both_models([](const Sampled& model) {
-    const Tensor drawn = model.draw({.max_new_tokens = 8, .temperature = 1.5}, 3).tokens;
-    int64_t shortened = 0;
-    const auto expect_ends = [&](const nn::Generated& out, int64_t pad, const Ends& ends) {
-      const auto longest = static_cast<std::size_t>(*std::ranges::max_element(out.lengths));
-      ASSERT_EQ(out.tokens.shape(), (Shape{drawn.size(0), static_cast<int64_t>(longest)}));
-      for (int64_t i = 0; i < drawn.size(0); ++i) {
-        Tokens tokens = tokens_of(drawn, i);
-        std::size_t length = 1;
-        while (length < tokens.size() && !ends(std::span(tokens).first(length))) ++length;
-        shortened += length < tokens.size() ? 1 : 0;
-        tokens.resize(length);
-        tokens.resize(longest, pad);
-        EXPECT_EQ(tokens_of(out.tokens, i), tokens) << "row " << i;
-        EXPECT_EQ(out.lengths[static_cast<std::size_t>(i)], static_cast<int64_t>(length)) << "row " << i;
-      }
-    };
-    for (int64_t end = 0; end < 7; ++end) {
-      expect_ends(model.draw({.max_new_tokens = 8, .end_token = end, .pad_token = 5, .temperature = 1.5}, 3), 5,
-                  [&](auto tokens) { return tokens.back() == end; });
-    }
-    EXPECT_GT(shortened, 3);
-    shortened = 0;
-    const auto repeats = [](std::span<const int64_t> tokens) { return std::ranges::count(tokens, tokens.back()) > 1; };
-    expect_ends(model.draw({.max_new_tokens = 8, .stop = repeats, .temperature = 1.5}, 3), 0, repeats);
-    EXPECT_GT(shortened, 1);
-  });
 }
 
 }  // namespace

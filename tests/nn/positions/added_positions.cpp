@@ -138,23 +138,6 @@ TEST(AddedPositions, HaveNoEnd) {
   EXPECT_EQ(gpt(Positions::composite, learned)(ones({1, 20}, kInt64)).shape(), (Shape{1, 20, 11}));
 }
 
-TEST(AddedPositions, GiveTheSameBitsForAnyNumberOfThreads) {
-  for (const std::string_view kind : kLearnedKinds) {
-    SCOPED_TRACE(kind);
-    expect_same_with_any_threads([&] {
-      manual_seed(5);
-      nn::AddedPositions model(nn::positions_named(kind), 4, 96, small_options(), true);
-      const Tensor x = randn({8, 60, 96}).as_leaf();
-      Tape tape;
-      const Tensor y = model(x);
-      const Gradients grads = tape.backward(sum(y * y * y));
-      std::vector<Tensor> found{y.detach(), grads[x]};
-      for (const auto& [name, p] : nn::named_parameters(model)) found.push_back(grads[p]);
-      return found;
-    });
-  }
-}
-
 TEST(AddedPositions, ComplexOnesTurnWhenTheyShift) {  // z(i + j) = z(i) e^(i omega j)
   manual_seed(6);
   nn::ComplexPositions model(8);

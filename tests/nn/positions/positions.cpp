@@ -146,28 +146,6 @@ TEST(Positions, AttentionAndItsGradientsEqualPyTorchs) {
   }
 }
 
-// A query at position p + s sees keys at q + s as one at p those at q.
-TEST(Positions, RelativeOnesAreShiftInvariant) {
-  manual_seed(2);
-  for (const bool values : {false, true}) {
-    for (const std::string_view name : nn::relative_position_names()) {
-      const Positions kind = nn::positions_named(name);
-      nn::PositionOptions options = kSmall;
-      options.of<nn::ShawOptions>().values = values;
-      SelfAttention model(kind, false, options);
-      nn::to(model, kFloat64);
-      // The same five tokens, after none or after seven others, which a mask hides.
-      const Tensor x = randn({1, 5, 8}, kFloat64), other = randn({1, 7, 8}, kFloat64);
-      const Tensor mask = cat({zeros({1, 1, 1, 7}, kBool), ones({1, 1, 1, 5}, kBool)}, 3);
-      const Tensor shifted = narrow(model(cat({other, x}, 1), mask), 1, 7, 5);
-      EXPECT_LT(largest_difference(shifted, model(x)), 1e-12) << nn::name(kind);
-      const Tensor swapped = tensor({1, 0, 2, 3, 4});  // depends on the order
-      EXPECT_GT(largest_difference(model(index_select(x, 1, swapped)), index_select(model(x), 1, swapped)), 1e-4)
-          << nn::name(kind);
-    }
-  }
-}
-
 TEST(Positions, FullyMaskedRowsGiveZerosForEveryKind) {
   manual_seed(4);
   for (const bool values : {false, true}) {

@@ -43,7 +43,7 @@ Exhibit show_journey() {
   step(said("6. Context of each word: weights @ values"), matmul(weighted, made.values));
 
   manual_seed(789);
-  const SelfAttentionV2 attention(3, 2);
+  const SelfAttention_v2 attention(3, 2);
   const Tensor causal = causal_weights();
   out += said("With linear layers for queries, keys and values, random, seed 789\n\n");
   step(said("7. Context of each word"), attention(x));

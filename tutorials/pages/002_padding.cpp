@@ -83,11 +83,11 @@ Exhibit show_padded_attention(const ShowRequest& request) {
   const Tensor our_masked = masked_fill(ours, columns, -INFINITY);
   const Tensor our_weights = softmax(our_masked);
 
-  std::string out;
+  Notes out;
   const int width = std::min(10, drawing::kTerminalWidth / (static_cast<int>(length) + 1));
   const auto table = [&](std::string_view headline, const Tensor& x, int digits, bool exponent, std::string_view told) {
-    out +=
-        fmt::format("{}\n{}{}\n\n", headline, drawing::bracket_table(x, {names, names, width, digits, exponent}), told);
+    (out += fmt::format("{}\n", headline)) += Matrix{x, {names, names, width, digits, exponent}};
+    out += fmt::format("{}\n\n", told);
   };
   out += said(
       "{} words and {} padding tokens; one of {} heads of a model of width {}.\nRows are queries, "

@@ -5,6 +5,7 @@
 #include <tapegrad/tutorials/exercises/exercises.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/html.h>
+#include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/originals.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/runs.h>
@@ -157,8 +158,11 @@ TEST(TutorialOriginals, EveryExperimentIsOnThePageOfItsSection) {
     })) << name;
   }
   for (const Page* page : pages())
-    for (const Experiment& one : page->experiments)
+    for (const Experiment& one : page->experiments) {
       EXPECT_TRUE(std::ranges::any_of(tasks::topics(), [&](const tasks::Topic& t) { return t.name == one.topic; }));
+      for (const std::string_view table : {one.table.ko, one.table.en})  // of a stored run
+        EXPECT_FALSE(table_of(table, {}, {}).empty()) << place_of(*page) << ": " << one.topic;
+    }
 }
 
 TEST(TutorialOriginals, EveryExerciseIsOnThePageOfItsSection) {

@@ -16,7 +16,7 @@ file(GLOB programs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tutorials/programs/*.
 file(GLOB_RECURSE embedded RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/*.txt ${PROJECT_SOURCE_DIR}/command/*.txt
      ${PROJECT_SOURCE_DIR}/tutorials/widgets/*.js ${PROJECT_SOURCE_DIR}/tutorials/widgets/*.css ${PROJECT_SOURCE_DIR}/tutorials/sections/*.txt ${PROJECT_SOURCE_DIR}/tutorials/exercises/*.txt
      ${PROJECT_SOURCE_DIR}/tutorials/explain/*.txt ${PROJECT_SOURCE_DIR}/tutorials/originals.txt ${PROJECT_SOURCE_DIR}/tutorials/pages/*.txt
-     ${PROJECT_SOURCE_DIR}/examples/projects/*)
+     ${PROJECT_SOURCE_DIR}/tutorials/show/*.txt ${PROJECT_SOURCE_DIR}/examples/projects/*)
 list(JOIN embedded "," embedded_list)
 list(TRANSFORM embedded PREPEND ${PROJECT_SOURCE_DIR}/)
 set(embedding ${PROJECT_BINARY_DIR}/embedded_files.cpp)

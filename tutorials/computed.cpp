@@ -20,6 +20,7 @@ std::vector<Number> numbers_of(const Page& page) {
     const Number& in_file = page.printed[i];
     expect_equal(page, fmt::format("\"{}\"", numbers[i].label), fmt::format("\"{}\"", in_file.label));
     numbers[i].printed = in_file.printed;
+    numbers[i].rows = in_file.rows, numbers[i].columns = in_file.columns;
     numbers[i].why = in_file.why;
   }
   return numbers;

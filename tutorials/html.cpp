@@ -4,6 +4,7 @@
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/html.h>
+#include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/originals.h>
 #include <tapegrad/tutorials/sources.h>
 #include <tapegrad/tutorials/walk.h>
@@ -11,7 +12,6 @@
 
 #include <regex>
 #include <set>
-#include <sstream>
 #include <utility>
 
 namespace tapegrad::tasks::tutorial {
@@ -85,7 +85,7 @@ std::string language_link(std::string_view file, Language to) {
 }
 
 constexpr Text kLead{
-    "절이나 셀 묶음마다 한 페이지가 있습니다. 수와 그림은 페이지를 만들 때 계산했고, 튜토리얼이 출력한 수와 나란히 "
+    "절이나 셀 묶음마다 페이지가 하나씩 있습니다. 수와 그림은 페이지를 만들 때 계산했고, 튜토리얼이 출력한 수와 나란히 "
     "놓았습니다.",
     "One page per section, or group of cells. Numbers and figures were computed when the pages were made, next to "
     "those that the tutorials print."};
@@ -112,26 +112,9 @@ std::string whole(std::string_view title, std::string_view body, Language langua
   return drawing::page(title, body, {.language = code_of(language), .style = style, .scripts = scripts});
 }
 
-// A table where all lines have equally many cells, else the lines as they are. Cells are divided by a space, and in
-// `wide` texts by several, below a first line of words.
-std::string table_or_lines(std::string_view text, bool wide) {
-  static const std::regex kGap(" +"), kWideGap("  +");
-  std::istringstream lines{std::string(text)};
-  std::string rows;
-  std::size_t cells = 0;
-  for (std::string line; std::getline(lines, line);) {
-    line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
-    const std::string_view tag = wide && rows.empty() ? "th" : "td";
-    std::size_t here = 0;
-    rows += "<tr>";
-    for (std::sregex_token_iterator cell(line.begin(), line.end(), wide ? kWideGap : kGap, -1), end; cell != end;
-         ++cell)
-      rows += fmt::format("<{}>{}</{}>", tag, escape_markup(cell->str()), tag), ++here;
-    rows += "</tr>\n";
-    if (here < 2 || (cells != 0 && here != cells)) return fmt::format("<pre>{}</pre>", escape_markup(text));
-    cells = here;
-  }
-  return fmt::format("<div class=\"scroll\"><table class=\"cells\">{}</table></div>", rows);
+std::string table_or_lines(std::string_view text, const Number& one) {
+  const Table table = table_of(text, one.rows, one.columns);
+  return table.empty() ? fmt::format("<pre>{}</pre>", escape_markup(text)) : table.html();
 }
 
 // Writes the pieces of a page; texts are escaped.
@@ -158,12 +141,12 @@ class HtmlWriter final : public PageWriter {
                           coloured(one.text));
     out_ += "</div>\n";
   }
-  void number(std::string_view label, Mark mark, std::string_view wording, const std::vector<NamedLines>& sides,
+  void number(std::string_view label, const Number& one, std::string_view wording, const std::vector<NamedLines>& sides,
               std::string_view why) override {
     out_ += fmt::format("<div class=\"card number\"><h3>{}<span class=\"mark {}\">{}</span></h3>\n", with_code(label),
-                        class_of(mark), escape_markup(wording));
+                        class_of(one.mark), escape_markup(wording));
     for (const NamedLines& side : sides)
-      out_ += fmt::format("<div><b>{}</b>{}</div>\n", side.name, table_or_lines(side.text, mark == Mark::own));
+      out_ += fmt::format("<div><b>{}</b>{}</div>\n", side.name, table_or_lines(side.text, one));
     paragraph(why);
     out_ += "</div>\n";
   }

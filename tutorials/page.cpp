@@ -27,7 +27,7 @@ Text wording_of(Mark mark) {
     case Mark::equal: return {"같음", "equal"};
     case Mark::different: return {"의도적으로 다름", "different on purpose"};
     case Mark::drawn: return {"시드 없이 뽑은 값", "sampled without a seed"};
-    case Mark::own: return {"튜토리얼에 없는 우리 수치", "tapegrad's; the tutorial prints none"};
+    case Mark::own: return {"튜토리얼에는 없는, tapegrad의 수치", "tapegrad's; the tutorial prints none"};
   }
   return {};
 }

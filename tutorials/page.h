@@ -33,7 +33,8 @@ enum class Mark {
 struct Number {
   std::string label = {};    ///< as the tutorial has it; none of numbers that are ours alone
   std::string printed = {};  ///< as the tutorial prints it: digits separated by spaces, one line per row
-  std::string ours = {};     ///< computed while the page is made, in the same form
+  std::vector<std::string> rows = {}, columns = {};  ///< the words of rows and columns, as the tutorial has them
+  std::string ours = {};                             ///< computed while the page is made, in the same form
   Mark mark = Mark::equal;
   Text why = {};  ///< of numbers that are ours alone: what they are
 };
@@ -68,6 +69,7 @@ struct Exercise {
 struct Experiment {
   std::string_view topic = {};
   Text what = {};
+  Text table = {};  ///< of a run that is stored: lines, whose cells are divided by several spaces; may be empty
 };
 
 /// A programming exercise: what to write, after `tapegrad exercise <id>`.

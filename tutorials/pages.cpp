@@ -26,11 +26,12 @@ constexpr Text kNoFault{"이 절에서는 바로잡을 곳을 찾지 못했습�
 
 std::string_view without_end(std::string_view lines) { return lines.substr(0, lines.find_last_not_of('\n') + 1); }
 
-std::vector<std::string_view> places_in(std::string_view text) {
-  std::vector<std::string_view> words;
+template <class Word = std::string>
+std::vector<Word> words_in(std::string_view text) {
+  std::vector<Word> words;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
-    words.push_back(text.substr(at, end - at));
+    words.emplace_back(text.substr(at, end - at));
     at = end + 1;
   }
   return words;
@@ -38,13 +39,13 @@ std::vector<std::string_view> places_in(std::string_view text) {
 
 void read_numbers(EntryReader& file, Page& page) {
   for (;;) {
-    if (const Entry* const number = file.take_if("number")) {
-      page.printed.push_back({.label = number->value, .printed = plain(number->lines), .why = file.take_text_if()});
-    } else if (file.take_if("own") != nullptr) {
-      page.printed.push_back({.why = file.take_text()});
-    } else {
-      return;
-    }
+    const Entry* const number = file.take_if("number");
+    if (number == nullptr && file.take_if("own") == nullptr) return;
+    page.printed.emplace_back();
+    if (number != nullptr) page.printed.back() = {.label = number->value, .printed = plain(number->lines)};
+    if (const Entry* const rows = file.take_if("rows")) page.printed.back().rows = words_in(rows->text);
+    if (const Entry* const columns = file.take_if("columns")) page.printed.back().columns = words_in(columns->text);
+    page.printed.back().why = number == nullptr ? file.take_text() : file.take_text_if();
   }
 }
 
@@ -86,9 +87,9 @@ std::vector<Programming> programming_of(const Page& page) {
 Page page_of(const Computation& computation) {
   EntryReader file(fmt::format("sections/{}", computation.section));
   Page page{.numbers = computation.numbers, .figures = computation.figures};
-  const std::vector<std::string_view> place = places_in(file.take("place").text);
+  const std::vector<std::string_view> place = words_in<std::string_view>(file.take("place").text);
   page.tutorial = place.at(0), page.section = place.at(1);
-  if (const Entry* const also = file.take_if("also")) page.also = places_in(also->text);
+  if (const Entry* const also = file.take_if("also")) page.also = words_in<std::string_view>(also->text);
   page.title = file.take_text();
   file.take("about");
   page.about = file.take_text();
@@ -104,8 +105,12 @@ Page page_of(const Computation& computation) {
     file.take("answer");
     page.exercises.push_back({question, file.take_text()});
   }
-  while (const Entry* const experiment = file.take_if("break"))
+  while (const Entry* const experiment = file.take_if("break")) {
     page.experiments.push_back({experiment->text, file.take_text()});
+    if (file.take_if("table") == nullptr) continue;
+    const std::string_view korean = file.take("ko").lines;
+    page.experiments.back().table = {korean, file.take("en").lines};
+  }
   page.programming = programming_of(page);
   page.commands = without_end(file.take("commands").lines);
   page.terms = file.take("terms").text;

@@ -1,6 +1,7 @@
 // Lays a page out in lines of 80 columns.
 #include <fmt/format.h>
 #include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/originals.h>
 #include <tapegrad/tutorials/terminal.h>
 #include <tapegrad/tutorials/walk.h>
@@ -67,10 +68,17 @@ class TextWriter final : public PageWriter {
   void code(const std::vector<NamedLines>& versions) override {
     for (const NamedLines& one : versions) out_ += fmt::format("  {}\n{}", one.name, indented(one.text, 4));
   }
-  void number(std::string_view label, Mark, std::string_view wording, const std::vector<NamedLines>& sides,
+  void number(std::string_view label, const Number& one, std::string_view wording, const std::vector<NamedLines>& sides,
               std::string_view why) override {
     out_ += drawing::wrapped(fmt::format("{} [{}]", label, wording));
-    out_ += side_by_side(sides);
+    std::vector<std::string> texts;
+    std::vector<NamedLines> lines = sides;
+    for (const NamedLines& side : sides) {
+      const Table table = table_of(side.text, one.rows, one.columns);
+      texts.push_back(table.empty() || one.mark == Mark::own ? std::string(side.text) : table.terminal());
+    }
+    for (std::size_t i = 0; i < sides.size(); ++i) lines[i].text = texts[i];
+    out_ += side_by_side(lines);
     if (!why.empty()) out_ += drawing::wrapped(fmt::format("  {}", why), 2);
   }
   void scalars(std::string_view wording, const std::vector<std::string_view>& sides,
@@ -83,8 +91,7 @@ class TextWriter final : public PageWriter {
     const std::string mark = fmt::format("[{}]", wording);
     labels = std::max(labels, drawing::display_width(mark));
     if (labels + 2 * theirs + 4 > drawing::kTerminalWidth) {  // wide rows: one below the other
-      for (const Scalar& one : all)
-        number(one.label, Mark::equal, wording, {{sides[0], one.theirs}, {sides[1], one.ours}}, {});
+      for (const Scalar& one : all) number(one.label, {}, wording, {{sides[0], one.theirs}, {sides[1], one.ours}}, {});
       return;
     }
     const auto row = [&](std::string_view label, std::string_view a, std::string_view b) {

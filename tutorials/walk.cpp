@@ -47,8 +47,8 @@ class Walk {
     if (!page_.lines.empty()) {
       to_.gap();
       to_.paragraph(in(
-          {"tapegrad 코드는 라이브러리와 함께 설치되는(체크아웃에서는 `sudo cmake --install build/release`) 프로그램의 "
-           "일부입니다. 실행하려면:",
+          {"tapegrad 코드는 라이브러리와 함께 설치되는 프로그램의 일부입니다(소스에서 설치하려면 `sudo cmake --install "
+           "build/release`). 실행하려면:",
            "tapegrad's lines are parts of programs that are installed with the library (from a checkout "
            "by `sudo cmake --install build/release`). To run them:"}));
       to_.lines(commands_of_programs(page_));
@@ -85,15 +85,15 @@ class Walk {
     }
     const Number& one = made_.numbers[i];
     if (one.mark == Mark::own) {
-      to_.number(in(one.why), one.mark, in(wording_of(one.mark)), {{"tapegrad", one.ours}}, {});
+      to_.number(in(one.why), one, in(wording_of(one.mark)), {{"tapegrad", one.ours}}, {});
     } else {
-      to_.number(one.label, one.mark, in(wording_of(one.mark)), {{theirs, one.printed}, {"tapegrad", one.ours}},
+      to_.number(one.label, one, in(wording_of(one.mark)), {{theirs, one.printed}, {"tapegrad", one.ours}},
                  in(one.why));
     }
     return i + 1;
   }
   static bool is_scalar(const Number& one) {
-    return one.mark == Mark::equal && one.why.empty() && one.ours.find('\n') == one.ours.npos;
+    return one.mark == Mark::equal && one.why.empty() && one.columns.empty() && one.ours.find('\n') == one.ours.npos;
   }
   // "9 of 10: equal", of those that the tutorial prints.
   std::string equal_numbers() const {
@@ -134,11 +134,14 @@ class Walk {
     std::istringstream commands{std::string(page_.commands)};
     for (std::string line; std::getline(commands, line);)
       (line.starts_with("tapegrad show ") ? shows : others) += line + '\n';
-    to_.paragraph(in({"보기: 위에서 직접 움직여 보십시오. 명령으로는 더 크게, 다른 크기로 그립니다.",
+    to_.paragraph(in({"보기: 위에서 직접 움직여 보십시오. 명령을 쓰면 더 크게, 다른 크기로 그릴 수 있습니다.",
                       "See it: move what is above. Commands plot it larger, and in other sizes."}));
     if (!shows.empty()) to_.lines(shows);
     for (const Experiment& one : page_.experiments) {
       to_.gap(), to_.paragraph(fmt::format("{}: {}", in({"바꾸기", "Break it"}), in(one.what)));
+      if (!one.table.empty())
+        to_.number(in({"저장한 실행", "A stored run"}), {.mark = Mark::own}, in(wording_of(Mark::own)),
+                   {{"tapegrad", in(one.table)}}, {});
       to_.lines(fmt::format("tapegrad show {}\n", one.topic));
     }
     for (const Programming& one : page_.programming) {

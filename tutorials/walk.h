@@ -39,8 +39,8 @@ class PageWriter {
   virtual void fold(std::string_view summary) = 0;
   virtual void unfold() {}
   /// What the tutorial prints next to ours, or ours alone, with the reason where they differ.
-  virtual void number(std::string_view label, Mark mark, std::string_view wording, const std::vector<NamedLines>& sides,
-                      std::string_view why) = 0;
+  virtual void number(std::string_view label, const Number& one, std::string_view wording,
+                      const std::vector<NamedLines>& sides, std::string_view why) = 0;
   /// Several numbers of one line each that are equal, in one table; `sides` are their columns.
   struct Scalar {
     std::string_view label, theirs, ours;

@@ -3,6 +3,7 @@
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train.h>
 #include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/tutorials/texts.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -19,7 +20,9 @@ void expect_shows(const std::string& topic, const Arguments& more = {}, const st
   EXPECT_EQ(ran.err, "");
   expect_narrow(ran.out.substr(0, ran.out.rfind("Plots: ")));
   EXPECT_EQ(faults_of_svg(slurp(folder / (file + ".svg"))), Faults());
-  EXPECT_EQ(faults_of_page(slurp(folder / (file + ".html"))), Faults());
+  const std::string page = slurp(folder / (file + ".html"));
+  EXPECT_EQ(faults_of_page(page), Faults());
+  EXPECT_EQ(page.find("<pre"), std::string::npos) << "tables are tables";
 }
 
 using Show = InAFolder;
@@ -91,7 +94,37 @@ TEST_F(Show, SameSeedSamePicture) {
 TEST_F(Show, QuietWritesOnlyFiles) {
   const Ran ran = run_command({"show", "causal-mask", "--quiet", "--out", folder / "p"});
   EXPECT_EQ(ran.out, "Plots: " + (folder / "p/causal-mask.svg") + ", " + (folder / "p/causal-mask.html") + "\n");
-  EXPECT_NE(slurp(folder / "p/causal-mask.html").find("[      0.45][      0.55]"), std::string::npos);
+  EXPECT_NE(slurp(folder / "p/causal-mask.html").find("<th>love</th><td>0.45</td><td>0.55</td>"), std::string::npos);
+}
+
+// Each text is in both languages with the same fields, whose order may differ, and a topic says it.
+TEST(ShowTexts, HaveTheSameFieldsInBothLanguages) {
+  std::string sources;
+  for (const auto& file : std::filesystem::directory_iterator(std::string(kSourceDir) + "/tutorials/show"))
+    if (file.path().extension() == ".cpp") sources += slurp(file.path());
+  tutorial::EntryReader file("show/texts");
+  int texts = 0;
+  for (; const tutorial::Entry* const text = file.take_if("text"); ++texts) {
+    const std::string& korean = file.take("ko").lines;
+    const std::string& english = file.take("en").lines;
+    EXPECT_EQ(std::ranges::count(korean, '{'), std::ranges::count(english, '{')) << text->text;
+    EXPECT_NE(sources.find(fmt::format("told(\"{}\"", text->text)), std::string::npos) << text->text;
+  }
+  file.expect_end();
+  EXPECT_GE(texts, 18);
+  expect_texts({{"[show] expected a text \"none\" in texts.txt, got none", [] { (void)text_told("none"); }}});
+}
+
+TEST(ShowNotes, AreTextAndHTML) {
+  Notes notes(std::string("A sentence that is long enough to be continued on the next line,\nwhich it is.\n\n"));
+  notes += Table({-6, 8}).row("a & b", "x").row("c", 1.5).add("2 < 3");
+  notes += Matrix{tensor({{1., 0.25}}), {{"row"}, {"left", "right"}, 10, 2}};
+  expect_parts(notes.terminal(),
+               {"line,\nwhich it is.\n\na & b        x\nc          1.5   2 < 3\n                left     right\n",
+                "row       [    1.00][    0.25]\n"});
+  expect_parts(notes.html(), {"<p>A sentence", "line, which it is.</p>", "<tr><th>a &amp; b</th><th>x</th></tr>",
+                              "<tr><th>c</th><td>1.5</td><td>2 &lt; 3</td></tr>", "<th>left</th><th>right</th>",
+                              "<tr><th>row</th><td>1.00</td><td>0.25</td></tr>"});
 }
 
 TEST_F(Show, HelpAtEveryLevel) {

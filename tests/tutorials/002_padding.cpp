@@ -24,7 +24,7 @@ std::string shapes(const NamedTensors& steps) {
 
 // Every step by name, of a batch of this size; the shapes that the tutorial prints are on its pages.
 void expect_shapes(int64_t batch, int64_t length, int64_t width) {
-  const tasks::PaddedAttention attention(width, kModel, kHeads);
+  const tasks::tutorial002::MultiHeadAttention attention(width, kModel, kHeads);
   NamedTensors steps;
   attention(randn({batch, length, width}), last_are_padding(batch, length, length / 3), &steps);
   EXPECT_EQ(shapes(steps), fmt::format("x [{0}, {1}, {2}]\nq [{0}, {1}, 64]\nk [{0}, {1}, 64]\nv [{0}, {1}, 64]\n"
@@ -63,7 +63,7 @@ TEST(Tutorial002_2, PaddingMaskOfTheFirstSequence) {
 struct Golden {
   json data = stored("tutorials.json")["tutorial002"];
   Tensor x = seeded_input();
-  tasks::PaddedAttention attention{32, kModel, kHeads};  // draws after x
+  tasks::tutorial002::MultiHeadAttention attention{32, kModel, kHeads};  // draws after x
   Tensor padding = cat({last_are_padding(1, 5, 1), last_are_padding(1, 5, 2)});
 
   static Tensor seeded_input() {

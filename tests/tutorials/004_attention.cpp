@@ -36,8 +36,8 @@ TEST(Tutorial004, Cells5To12SharesSumToOne) {
 // A bare matrix [d_in, d_out] is a linear layer's weight transposed: with V2's weights, V1 gives what V2 gives.
 TEST(Tutorial004, Cells25And27BothFormsOfSelfAttentionAgree) {
   manual_seed(789);
-  const tasks::SelfAttentionV2 second(3, 2);
-  tasks::SelfAttentionV1 first(3, 2);
+  const tasks::SelfAttention_v2 second(3, 2);
+  tasks::SelfAttention_v1 first(3, 2);
   first.query.set(second.query.weight.tensor().t());
   first.key.set(second.key.weight.tensor().t());
   first.value.set(second.value.weight.tensor().t());

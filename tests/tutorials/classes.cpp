@@ -81,7 +81,7 @@ TEST(TutorialClasses, AttentionOfTutorial004) {
   expect_same(written(batch), library(batch), 1e-6, "cell 40");
   expect_same(written(narrow(batch, 1, 0, 4)), narrow(written(batch), 1, 0, 4), 1e-6, "a shorter sentence");
   const tasks::tutorial004::SelfAttention quoted(3, 2);
-  tasks::SelfAttentionV1 first(3, 2);
+  tasks::SelfAttention_v1 first(3, 2);
   first.query.set(quoted.query.tensor());
   first.key.set(quoted.key.tensor());
   first.value.set(quoted.value.tensor());

@@ -26,7 +26,7 @@ Tensor last_padded(const std::vector<int64_t>& counts, int64_t length) {
 // The shapes of the tutorial's first `count` steps, as it prints them, for one batch.
 Number shapes_of_steps(int64_t batch, int64_t length, int64_t width, std::size_t count, std::string_view steps_shown) {
   manual_seed(0);
-  const PaddedAttention attention(width, 64, 4);
+  const tutorial002::MultiHeadAttention attention(width, 64, 4);
   const Tensor x = randn({batch, length, width});
   const Tensor mask = last_padded(std::vector<int64_t>(static_cast<std::size_t>(batch), length / 3), length);
   NamedTensors steps;
@@ -41,7 +41,7 @@ constexpr std::string_view kAllSteps =
 
 std::vector<Number> numbers_of_comments() {
   manual_seed(0);
-  const PaddedAttention attention(32, 64, 4);
+  const tutorial002::MultiHeadAttention attention(32, 64, 4);
   NamedTensors steps;
   static_cast<void>(attention(randn({2, 5, 32}), last_padded({1, 1}, 5), &steps));
   const auto shape = [&](std::string_view name) {
@@ -83,11 +83,11 @@ Exhibit show_padded_attention(const ShowRequest& request) {
   const Tensor our_masked = masked_fill(ours, columns, -INFINITY);
   const Tensor our_weights = softmax(our_masked);
 
-  std::string out;
+  Notes out;
   const int width = std::min(10, drawing::kTerminalWidth / (static_cast<int>(length) + 1));
   const auto table = [&](std::string_view headline, const Tensor& x, int digits, bool exponent, std::string_view told) {
-    out +=
-        fmt::format("{}\n{}{}\n\n", headline, drawing::bracket_table(x, {names, names, width, digits, exponent}), told);
+    (out += fmt::format("{}\n", headline)) += Matrix{x, {names, names, width, digits, exponent}};
+    out += fmt::format("{}\n\n", told);
   };
   out += said(
       "{} words and {} padding tokens; one of {} heads of a model of width {}.\nRows are queries, "
@@ -173,7 +173,7 @@ std::vector<Number> numbers_of_sizes() {
   numbers.push_back(shapes_of_steps(2, 5, 32, 15, kAllSteps));
   numbers.push_back(shapes_of_steps(8, 20, 64, 6, "x, q, k, v, q and k by head; then the print breaks off"));
   manual_seed(0);
-  const PaddedAttention attention(32, 64, 4);
+  const tutorial002::MultiHeadAttention attention(32, 64, 4);
   const Tensor output = attention(randn({4, 10, 32}), ragged);
   numbers.push_back(drawn("Output, first token", rows_of(output[0][0].slice(0, 0, 5), 4)));
   return numbers;

@@ -121,7 +121,7 @@ std::vector<Figure> figures_of_relative() {
   return figures;
 }
 
-std::string forms_of_t5() { return relative_positions::forms_of_t5(16, 0); }
+std::string forms_of_t5() { return relative_positions::forms_of_t5(16, 0).terminal(); }
 
 std::vector<Figure> figures_of_toeplitz() {
   std::vector<Figure> figures = figures_of_rope();
@@ -130,7 +130,7 @@ std::vector<Figure> figures_of_toeplitz() {
   return figures;
 }
 
-std::string toeplitz_attention() { return relative_positions::attention_by_fft(16, 0); }
+std::string toeplitz_attention() { return relative_positions::attention_by_fft(16, 0).terminal(); }
 
 std::vector<Figure> figures_of_order() {
   std::vector<drawing::Drawing> charts;

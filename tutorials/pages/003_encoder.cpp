@@ -42,8 +42,8 @@ struct Normalised {
 Tensor means(const Tensor& x) { return mean(x, {-1}, true); }
 Tensor deviations(const Tensor& x) { return sqrt(var(x, {-1}, true, 0)); }
 
-std::string tell_shapes(const Normalised& data) {
-  std::string out;
+Notes tell_shapes(const Normalised& data) {
+  Notes out;
   const auto shape = [&](std::string_view name, const Tensor& x) {
     out += said("{} Shape: {}\n", name, drawing::tuple_text(x.shape()));
   };
@@ -51,14 +51,14 @@ std::string tell_shapes(const Normalised& data) {
   shape(said("Mean"), means(data.x));
   shape(said("Standard Deviation"), deviations(data.x));
   shape(said("Normalized Data"), data.normal);
-  out += said("Gamma (Scale) Values:\n {}\nBeta (Shift) Values:\n {}\n", drawing::numpy_text(data.gamma),
-              drawing::numpy_text(data.beta));
+  out.array(said("Gamma (Scale) Values"), data.gamma);
+  out.array(said("Beta (Shift) Values"), data.beta);
   shape(said("Scaled & Shifted Data"), data.scaled);
   return out;
 }
 
 // Mean and deviation of each token of the first sequence at the three stages.
-std::string tell_tokens(const Tensor& x, const Tensor& normal, const Tensor& scaled) {
+Notes tell_tokens(const Tensor& x, const Tensor& normal, const Tensor& scaled) {
   std::vector<std::string> rows;
   for (int64_t t = 0; t < x.size(1); ++t) rows.push_back(said("token {}", t));
   std::vector<Tensor> columns;
@@ -67,9 +67,9 @@ std::string tell_tokens(const Tensor& x, const Tensor& normal, const Tensor& sca
     columns.push_back(deviations(stage)[0]);
   }
   const Tensor table = cat(columns, 1);
-  return said("First sequence     data              normalised        scaled, shifted\n") +
-         drawing::bracket_table(
-             table, {rows, {said("mean"), said("std"), said("mean"), said("std"), said("mean"), said("std")}, 9});
+  Notes out = said("First sequence     data              normalised        scaled, shifted\n");
+  return out +=
+         Matrix{table, {rows, {said("mean"), said("std"), said("mean"), said("std"), said("mean"), said("std")}, 9}};
 }
 
 // One column of dots per token, with a tick at its mean.
@@ -135,7 +135,7 @@ Exhibit show_layer_norm(const ShowRequest& request) {
   const double range = std::max(largest(normal), largest(scaled));
 
   Exhibit out{said("Layer normalisation (8.4.1)"), tell_shapes(data), {}};
-  out.text += '\n';
+  out.text += "\n";
   out.text += tell_tokens(x, normal, scaled);
   out.text += said(
       "\nEach token is normalised independently, over all of its features:\n"

@@ -52,25 +52,21 @@ bool is_drawn(const ShowRequest& request) { return request.length || request.see
 class Steps {
  public:
   explicit Steps(const std::vector<std::string>& words, int before = 0) : words_(words), number_(before) {
-    const auto columns = static_cast<int>(words.size()) + 1;
-    width_ = std::min(12, drawing::kTerminalWidth / columns);
+    width_ = std::min(12, drawing::kTerminalWidth / (static_cast<int>(words.size()) + 1));
   }
   void add(std::string_view headline, const Tensor& x, int digits, bool exponent, std::string_view told) {
     text += fmt::format("{}. {}:\n", ++number_, headline);
-    if (static_cast<int64_t>(words_.size()) <= kMostInTables) {
-      text += drawing::bracket_table(x, {words_, words_, width_, digits, exponent});
-    } else {
-      text += drawing::shaded_maps({{"", words_, x.contiguous().to_vector<float>()}});
-      text += fmt::format("({})\n", said(drawing::shades_legend()));
-    }
+    text += Matrix{x, {words_, words_, width_, digits, exponent}, {}, std::ssize(words_) > kMostInTables};
     text += told.empty() ? "" : fmt::format("\n{}\n", told);
   }
-  void plain(std::string_view headline, std::string_view what, std::string_view told) {
-    text += fmt::format("{}. {}:\n{}\n\n{}\n", ++number_, headline, what, told);
+  void plain(std::string_view headline, std::string_view what, const Tensor& x, std::string_view told) {
+    text += fmt::format("{}. {}:\n{}", ++number_, headline, what);
+    text += Matrix{x.reshape({4, -1}), {{}, {}, 0, 0}, str(x) + "\n"};
+    text += fmt::format("\n{}\n", told);
   }
-  void line() { text += fmt::format("{}\n", kLine); }
+  void line() { text += std::string(kLine); }
 
-  std::string text;
+  Notes text;
 
  private:
   const std::vector<std::string>& words_;
@@ -152,7 +148,7 @@ std::string show_sentences(const Sentences& sentences) {
     line.erase(line.find_last_not_of(' ') + 1);
     if (words.size() <= static_cast<std::size_t>(kMostInTables)) out += line + '\n';
   }
-  return out + said("token ids:\n{}", str(sentences.ids));
+  return out + said("token ids:\n");
 }
 
 // The steps of the padding mask.
@@ -183,10 +179,10 @@ Exhibit show_padding_mask(const ShowRequest& request) {
   const std::vector<std::string>& padded_words = sentences.words[static_cast<std::size_t>(padded)];
 
   Steps steps(words);
-  steps.plain(said("Four sentences, padded to one length"), show_sentences(sentences),
+  steps.plain(said("Four sentences, padded to one length"), show_sentences(sentences), sentences.ids,
               said("The padding token PAD has the id 0."));
   steps.line();
-  steps.plain(said("Padding mask (1: a word, 0: padding)"), str(mask.rows.reshape({4, 1, length})),
+  steps.plain(said("Padding mask (1: a word, 0: padding)"), "", mask.rows.reshape({4, 1, length}),
               said("One row per sentence; it applies to every query."));
   steps.line();
   steps.add(said("Attention scores (first sentence)"), scores, 2, false, "");

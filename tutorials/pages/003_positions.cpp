@@ -45,24 +45,26 @@ std::vector<Number> numbers_of_indices() {
 
 constexpr std::string_view kLineAndGap = "--------------------------------------------------\n\n";
 
-std::string tell_indices() {
+Notes tell_indices() {
   const Indices made;
   const drawing::BracketTable table{made.words, made.features, 10};
 
-  std::string out = said("Position indices (8.3.1)\n\n1. Embeddings:\n") + drawing::bracket_table(made.x, table);
+  Notes out = said("Position indices (8.3.1)\n\n1. Embeddings:\n");
+  out += Matrix{made.x, table};
   out += said("\nEach row is the vector of one word.\n{}2. Position indices:\n[0 1 2 3]\n\nPositions count from 0.\n{}",
               kLineAndGap, kLineAndGap);
-  out += said("3. Embeddings with the position added:\n{}\nEach index is added to every feature of its word.\n{}",
-              drawing::bracket_table(made.added, table), kLineAndGap);
+  out += said("3. Embeddings with the position added:\n");
+  out += Matrix{made.added, table};
+  out += said("\nEach index is added to every feature of its word.\n{}", kLineAndGap);
   out += said("4. The difference:\n");
   for (int64_t i = 0; i < 4; ++i) {
     out += said("\n{} ({}):\n  Original:       {}\n  With position:  {}\n  Difference:     {}\n",
                 made.words[static_cast<std::size_t>(i)], i, drawing::numpy_text(made.x[i]),
                 drawing::numpy_text(made.added[i]), drawing::numpy_text(made.difference[i]));
   }
-  return out + said(
-                   "\nIndices grow without bound and soon outweigh the words, and they do not show\n"
-                   "that 2 and 4 are as far apart as 102 and 104.\n");
+  return out += said(
+             "\nIndices grow without bound and soon outweigh the words, and they do not show\n"
+             "that 2 and 4 are as far apart as 102 and 104.\n");
 }
 
 double wave_period(int64_t pair, int64_t dim) {
@@ -175,8 +177,8 @@ Exhibit show_positional_encoding(const ShowRequest& request) {
   const int64_t length = request.length.value_or(100);
   const int64_t dim = request.dim.value_or(512);
   if (dim % 4 != 0) bad_request("--dim", fmt::format("expected a multiple of 4, got {}", dim));
-  Exhibit out{said("Positions (8.3)"), tell_indices() + "\n" + tell_periods(dim) + "\n" + tell_distances(dim),
-              draw_curves(length, dim), 1};
+  Exhibit out{said("Positions (8.3)"), tell_indices(), draw_curves(length, dim), 1};
+  out.text += "\n" + tell_periods(dim) + "\n" + tell_distances(dim);
   out.drawings.push_back(drawing::grid({draw_encoding(length, dim), drawing::draw(drawing::HeatScale{.low = -1})}, 1));
   return out;
 }

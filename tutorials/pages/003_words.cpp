@@ -76,26 +76,24 @@ Exhibit show_time_flies() {
   const TimeFlies made;
   const auto& [words, x, scores, weights, context] = made;
   const std::vector<std::string> three{"1", "2", "3"};
-  std::string out;
-  const auto array = [&](std::string_view name, const Tensor& values) {
-    out += fmt::format("{}:\n {}\n", name, drawing::numpy_text(values));
-  };
+  Notes out;
   const auto shape = [&](std::string_view name, const Tensor& values) {
     out += said("{} shape: {}\n", name, drawing::tuple_text(values.shape()));
   };
   out += said("1. Words as vectors, one per row\n\n");
   shape(said("Input matrix"), x);
-  array(said("Input matrix"), x);
-  array("\n" + said("Input matrix transpose"), x.t());
+  out.array(said("Input matrix"), x);
+  out.array("\n" + said("Input matrix transpose"), x.t());
   out += said("\n2. Similarity: the dot products of all pairs of words\n\n");
   shape(said("Similarity matrix"), scores);
-  out += said("Similarity matrix") + ":\n" + drawing::bracket_table(scores, {words, words, 9});
+  out += said("Similarity matrix") + ":\n";
+  out += Matrix{scores, {words, words, 9}};
   out += said("\n3. Weights: the softmax of each row, which sums to 1\n\n");
   shape(said("Attention weights"), weights);
-  array(said("Attention weights"), weights);
+  out.array(said("Attention weights"), weights);
   out += said("\n4. Context: the mean of all words, with these weights\n\n");
   shape(said("Contextualized vectors"), context);
-  array(said("Contextualized vectors"), context);
+  out.array(said("Contextualized vectors"), context);
 
   return {said("Attention step by step (8.2.1, 8.2.2)"),
           out,

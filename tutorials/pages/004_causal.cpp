@@ -25,9 +25,15 @@ Tensor causal_weights() { return softmax(masked_scores() / std::sqrt(2.0)); }
 Exhibit show_journey() {
   const std::vector<std::string>& words = journey_words();
   const Tensor x = journey_vectors(), scores = matmul(x, x.t()), weights = softmax(scores);
-  std::string out;
+  Notes out;
   const auto step = [&](std::string_view headline, const Tensor& values) {
-    out += fmt::format("{}\n{}\n\n", headline, str(values));
+    const std::vector<std::string> none;
+    out += fmt::format("{}\n", headline);
+    out +=
+        Matrix{values,
+               {.rows = values.dim() == 2 ? words : none, .columns = values.size(-1) == 6 ? words : none, .digits = 4},
+               str(values) + "\n"};
+    out += "\n";
   };
 
   out += said("Without trainable weights\n\n");
@@ -43,7 +49,7 @@ Exhibit show_journey() {
   step(said("6. Context of each word: weights @ values"), matmul(weighted, made.values));
 
   manual_seed(789);
-  const SelfAttentionV2 attention(3, 2);
+  const SelfAttention_v2 attention(3, 2);
   const Tensor causal = causal_weights();
   out += said("With linear layers for queries, keys and values, random, seed 789\n\n");
   step(said("7. Context of each word"), attention(x));
@@ -53,7 +59,6 @@ Exhibit show_journey() {
   manual_seed(123);
   const Tensor dropped = dropout(causal, 0.5);
   step(said("11. After dropout of one half (seed 123): the remaining weights double"), dropped);
-  out.pop_back();
 
   return {said("Attention step by step: your journey starts with one step"),
           out,

@@ -52,9 +52,9 @@ std::vector<Number> numbers_of_modules() {
   const Tensor query_2 = made.queries[1], scores_2 = matmul(query_2, made.keys.t());
   const Tensor weights_2 = softmax(scores_2 / std::sqrt(2.0)), x = journey_vectors();
   manual_seed(123);
-  const SelfAttentionV1 first(3, 2);
+  const SelfAttention_v1 first(3, 2);
   manual_seed(789);
-  const SelfAttentionV2 second(3, 2);
+  const SelfAttention_v2 second(3, 2);
   return {same("cell 21: query_2 @ keys_2", rows_of(matmul(query_2, made.keys[1]), 4)),
           same("cell 22: attn_scores_2", rows_of(scores_2, 4)),
           same("cell 23: attn_weights_2", rows_of(weights_2, 4)),

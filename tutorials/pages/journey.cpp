@@ -41,7 +41,7 @@ JourneyRoles::JourneyRoles() {
 
 Tensor journey_scores() {
   manual_seed(789);
-  const SelfAttentionV2 attention(3, 2);
+  const SelfAttention_v2 attention(3, 2);
   const Tensor x = journey_vectors();
   return matmul(attention.query(x), attention.key(x).t());
 }

@@ -19,7 +19,7 @@ tg::Tensor last_are_padding(int64_t batch, int64_t length, int64_t count) {
 void run(int64_t batch, int64_t length, int64_t input_dim) {
   constexpr int64_t kModel = 64, kHeads = 4;
   std::cout << "batch " << batch << ", length " << length << ", input width " << input_dim << "\n";
-  const tg::tasks::PaddedAttention attention(input_dim, kModel, kHeads);
+  const tg::tasks::tutorial002::MultiHeadAttention attention(input_dim, kModel, kHeads);
   tg::NamedTensors steps;
   static_cast<void>(
       attention(tg::randn({batch, length, input_dim}), last_are_padding(batch, length, length / 3), &steps));

@@ -54,17 +54,17 @@ void with_weights(const tg::Tensor& inputs) {
   // [/scaled]
 
   tg::manual_seed(123);
-  const tg::tasks::SelfAttentionV1 first(3, 2);
+  const tg::tasks::SelfAttention_v1 first(3, 2);
   show("cell 25: the same for all words, as a module", first(inputs));
   tg::manual_seed(789);
-  const tg::tasks::SelfAttentionV2 second(3, 2);
+  const tg::tasks::SelfAttention_v2 second(3, 2);
   show("cell 27: with linear layers", second(inputs));
 }
 
 // A word attends to itself and to earlier words: later ones get the score minus infinity, and so the weight 0.
 void causal(const tg::Tensor& inputs) {
   tg::manual_seed(789);
-  const tg::tasks::SelfAttentionV2 attention(3, 2);
+  const tg::tasks::SelfAttention_v2 attention(3, 2);
   // [after]
   const tg::Tensor scores = tg::matmul(attention.query(inputs), attention.key(inputs).t());
   const tg::Tensor unmasked = tg::softmax(scores / std::sqrt(2.0));

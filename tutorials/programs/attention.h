@@ -13,8 +13,8 @@ namespace tapegrad::tasks {
 // [v1]
 // Self-attention with bare matrices (cell 25): x [T, d_in] -> context vectors [T, d_out].
 // A module is a struct with parameters, a call operator, and a visit that names the parameters as PyTorch does.
-struct SelfAttentionV1 {
-  SelfAttentionV1(int64_t d_in, int64_t d_out)  // members are initialised, and draw, in the order of their declaration
+struct SelfAttention_v1 {
+  SelfAttention_v1(int64_t d_in, int64_t d_out)  // members are initialised, and draw, in the order of their declaration
       : query(rand({d_in, d_out})), key(rand({d_in, d_out})), value(rand({d_in, d_out})) {}
 
   Tensor operator()(const Tensor& x) const {
@@ -61,8 +61,8 @@ struct SelfAttention {
 
 // [v2]
 // The same with linear layers, whose initialisation suits training (cell 27). Their weights are [d_out, d_in].
-struct SelfAttentionV2 {
-  SelfAttentionV2(int64_t d_in, int64_t d_out, bool qkv_bias = false)
+struct SelfAttention_v2 {
+  SelfAttention_v2(int64_t d_in, int64_t d_out, bool qkv_bias = false)
       : query(d_in, d_out, qkv_bias), key(d_in, d_out, qkv_bias), value(d_in, d_out, qkv_bias) {}
 
   Tensor operator()(const Tensor& x) const {

@@ -6,18 +6,18 @@
 
 #include <cmath>
 
-namespace tapegrad::tasks {
+namespace tapegrad::tasks::tutorial002 {
 
 // [class]
-// The tutorial's MultiHeadAttention: x [B, S, input_dim] -> [B, S, d_model]. Two things differ from the tutorial's
+// x [B, S, input_dim] -> [B, S, d_model]. Two things differ from the tutorial's
 // code:
 // - Its mask [B, 1, S, 1] subtracts 1e9 from all scores of a padding query. Softmax is unchanged by a constant, so no
 //   key is masked (and in float32 the scores are lost, so the row becomes uniform). Here the mask is [B, 1, 1, S] and
 //   masks keys.
 // - It divides scores by sqrt(d_model). A score is a sum of head_dim products and grows with sqrt(head_dim), so this
 //   divides by sqrt(head_dim). Otherwise weights would become flatter with more heads.
-struct PaddedAttention {
-  PaddedAttention(int64_t input_dim, int64_t d_model, int64_t n_heads)
+struct MultiHeadAttention {
+  MultiHeadAttention(int64_t input_dim, int64_t d_model, int64_t n_heads)
       : wq(input_dim, d_model),
         wk(input_dim, d_model),
         wv(input_dim, d_model),
@@ -64,4 +64,4 @@ struct PaddedAttention {
 };
 // [/class]
 
-}  // namespace tapegrad::tasks
+}  // namespace tapegrad::tasks::tutorial002

@@ -33,8 +33,8 @@ struct CopyLoss {
     return {loss, mean(exact_match).item()};
   }
 };
-using AdditionLoss = CopyLoss;
-using ParserLoss = CopyLoss;
+struct AdditionLoss : CopyLoss {};
+struct ParserLoss : CopyLoss {};
 // [/loss]
 
 // [copy_data]

@@ -13,14 +13,15 @@
 namespace tapegrad::tasks::architecture {
 namespace {
 
-// A part, after the line that begins its layers; the C++ is a line of its own.
-void rows(std::string& out, const Stack& stack, std::size_t index) {
+// A part, after the line that begins its layers. In a terminal, its C++ is a line of its own; the drawing has it, too.
+void rows(std::string& out, Table& table, const Stack& stack, std::size_t index) {
   const Part& part = stack.parts[index];
   std::string_view indent;
   for (const Layers& layers : stack.layers) {
     if (index == layers.first) {
-      out += layers.times == 1 ? said("1 layer, {}:\n", note_of(stack, layers))
-                               : said("{} layers, {}:\n", layers.times, note_of(stack, layers));
+      const std::string head = layers.times == 1 ? said("1 layer, {}:\n", note_of(stack, layers))
+                                                 : said("{} layers, {}:\n", layers.times, note_of(stack, layers));
+      out += head, table.row(head);
     }
     if (index >= layers.first && index <= layers.last) indent = "  ";
   }
@@ -28,8 +29,9 @@ void rows(std::string& out, const Stack& stack, std::size_t index) {
   // What acts next to the flow has no input, and may need the space of two columns.
   const std::string shapes =
       part.input.empty() ? part.step.output : fmt::format("{:<15}{}", part.input, part.step.output);
-  std::string line = fmt::format("{:<38}{:<30}{:>12}", fmt::format("{}{}", indent, name), shapes,
-                                 part.count > 0 ? drawing::grouped(part.count) : "");
+  const std::string count = part.count > 0 ? drawing::grouped(part.count) : "";
+  table.row(name, part.input, part.step.output, count);
+  std::string line = fmt::format("{:<38}{:<30}{:>12}", fmt::format("{}{}", indent, name), shapes, count);
   line.erase(line.find_last_not_of(' ') + 1);
   out += line + "\n";
   if (part.step.adds) return;
@@ -39,13 +41,17 @@ void rows(std::string& out, const Stack& stack, std::size_t index) {
 
 }  // namespace
 
-std::string table_of(const Architecture& model) {
+Notes table_of(const Architecture& model) {
   const std::string letters = letters_of(model);
-  std::string out = fmt::format("{}\n{}{}", title_of(model), letters, letters.empty() ? "" : "\n");
+  Notes out(fmt::format("{}\n{}{}", title_of(model), letters, letters.empty() ? "" : "\n"));
   for (const Stack& stack : model.stacks) {
     out += stack.name.empty() ? "" : fmt::format("\n{}: {}\n", stack.name, counted(parameters_of(stack)));
-    out += fmt::format("\n{:<38}{:<15}{:<15}{:>12}\n", said("part"), said("in"), said("out"), said("parameters"));
-    for (std::size_t i = 0; i < stack.parts.size(); ++i) rows(out, stack, i);
+    std::string text =
+        fmt::format("\n{:<38}{:<15}{:<15}{:>12}\n", said("part"), said("in"), said("out"), said("parameters"));
+    Table table;
+    table.row(said("part"), said("in"), said("out"), said("parameters"));
+    for (std::size_t i = 0; i < stack.parts.size(); ++i) rows(text, table, stack, i);
+    out.add(text, table.html());
   }
   return out;
 }

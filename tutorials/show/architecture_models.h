@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tapegrad/tasks/architecture/architecture.h>
+#include <tapegrad/tutorials/show/notes.h>
 
 #include <string>
 
@@ -12,7 +13,7 @@ Architecture architecture_of_copy();
 /// A trained model: the folder or model file of a run, or a folder with config.json. BadRequest about --model for a
 /// path that has none, and for tasks with another kind of model.
 Architecture architecture_of_file(const std::string& path);
-/// The table of all parts for a terminal of 80 columns.
-std::string table_of(const Architecture& model);
+/// The table of all parts.
+Notes table_of(const Architecture& model);
 
 }  // namespace tapegrad::tasks::architecture

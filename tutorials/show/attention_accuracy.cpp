@@ -187,7 +187,11 @@ Run train_for(double seconds, const Task& task, int64_t length, const nn::Attent
   return run;
 }
 
-Exhibit exhibit_of(const ShowRequest& request) {
+}  // namespace
+}  // namespace attention_accuracy
+
+Exhibit show_attention_accuracy(const ShowRequest& request) {
+  using namespace attention_accuracy;
   const int64_t length = request.length.value_or(1024);
   const double seconds = request.seconds.value_or(60);
   require(length % 32 == 0, "--length", fmt::format("expected a multiple of 32, got {}", length));
@@ -197,7 +201,7 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.title = said("Accuracy of the forms of attention");
   exhibit.columns = 1;
   std::vector<std::vector<Run>> runs;  // [tasks][forms]
-  for (const Task& task : kTasks) {
+  for (const attention_accuracy::Task& task : kTasks) {
     drawing::LineChart chart{
         .title = said(task.title), .x_label = said("seconds"), .y_label = said("accuracy"), .y_low = 0, .y_high = 1};
     runs.emplace_back();
@@ -208,26 +212,19 @@ Exhibit exhibit_of(const ShowRequest& request) {
     }
     exhibit.drawings.push_back(draw(chart));
   }
-  exhibit.text = said(
-      "Inputs of {} tokens. Each training run took {} seconds of processor time.\n"
-      "Copy: read {} tokens, each half of the length away. Needle: read {} tokens,\n"
-      "each somewhere in noise. A token has the address (positional encoding) of the\n"
-      "position that asks for it.\n"
-      "Models: one layer, width {}, {} heads, not causal, batches of {}.\n\n",
-      length, seconds, length / 2, length / 16, kWidth, kHeads, kBatch);
-  exhibit.text += fmt::format("{:>10}", "");
-  for (const Task& task : kTasks)
-    exhibit.text += fmt::format("{:>12}{:>9}{:>12}", said(task.name), said("steps"), said("ms/step"));
-  exhibit.text += "\n";
+  exhibit.text = told("attention-accuracy-1", length, seconds, length / 2, length / 16, kWidth, kHeads, kBatch);
+  Table table({10, 12, 9, 12, 12, 9, 12});
+  table.row("");
+  for (const attention_accuracy::Task& task : kTasks) table.add(said(task.name), said("steps"), said("ms/step"));
   for (std::size_t i = 0; i < forms.size(); ++i) {
-    exhibit.text += fmt::format("{:>10}", forms[i].name);
+    table.row(forms[i].name);
     for (const std::vector<Run>& of_task : runs) {
       const Run& run = of_task[i];
-      exhibit.text += fmt::format("{:>12.3f}{:>9}{:>12.1f}", run.accuracies.back(), run.steps,
-                                  1e3 * run.seconds.back() / static_cast<double>(std::max<int64_t>(1, run.steps)));
+      table.add(drawing::fixed(run.accuracies.back(), 3), run.steps,
+                drawing::fixed(1e3 * run.seconds.back() / static_cast<double>(std::max<int64_t>(1, run.steps)), 1));
     }
-    exhibit.text += "\n";
   }
+  exhibit.text += table;
   exhibit.text += said("\nAccuracy on new inputs; guessing gives {:.3f}. Options of the forms:\n", 1.0 / kClasses);
   for (Form& form : forms) {
     std::string options;
@@ -237,10 +234,5 @@ Exhibit exhibit_of(const ShowRequest& request) {
   }
   return exhibit;
 }
-
-}  // namespace
-}  // namespace attention_accuracy
-
-Exhibit show_attention_accuracy(const ShowRequest& request) { return attention_accuracy::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

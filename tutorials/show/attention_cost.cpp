@@ -81,20 +81,21 @@ double slope(const std::vector<int64_t>& lengths, const std::vector<double>& val
 }
 
 std::string cell(double value, int digits) {
-  return std::isfinite(value) ? fmt::format("{:>11.{}f}", value, digits) : fmt::format("{:>11}", "-");
+  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "-";
 }
 
-std::string table(std::string_view title, const std::vector<int64_t>& lengths, const std::vector<Cost>& costs,
-                  std::vector<double> Cost::*member, int64_t first) {
-  std::string out = fmt::format("{}\n{:>8}", title, said("tokens"));
-  for (const Cost& cost : costs) out += fmt::format("{:>11}", cost.name);
+Table table(const std::vector<int64_t>& lengths, const std::vector<Cost>& costs, std::vector<double> Cost::*member,
+            int64_t first) {
+  Table out({8, 11});
+  out.row(said("tokens"));
+  for (const Cost& cost : costs) out.add(cost.name);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
-    out += fmt::format("\n{:>8}", lengths[i]);
-    for (const Cost& cost : costs) out += cell((cost.*member)[i], 1);
+    out.row(lengths[i]);
+    for (const Cost& cost : costs) out.add(cell((cost.*member)[i], 1));
   }
-  out += fmt::format("\n{:>8}", said("slope"));
-  for (const Cost& cost : costs) out += cell(slope(lengths, cost.*member, first), 2);
-  return out + "\n\n";
+  out.row(said("slope"));
+  for (const Cost& cost : costs) out.add(cell(slope(lengths, cost.*member, first), 2));
+  return out;
 }
 
 drawing::Drawing chart(std::string title, std::string label, const std::vector<int64_t>& lengths,
@@ -111,7 +112,11 @@ drawing::Drawing chart(std::string title, std::string label, const std::vector<i
   return draw(out);
 }
 
-Exhibit exhibit_of(const ShowRequest& request) {
+}  // namespace
+}  // namespace attention_cost
+
+Exhibit show_attention_cost(const ShowRequest& request) {
+  using namespace attention_cost;
   const int64_t longest = request.length.value_or(kLongest);
   const int64_t width = request.dim.value_or(512);
   require(width % kHeadSize == 0, "--dim", fmt::format("expected a multiple of {}, got {}", kHeadSize, width));
@@ -131,31 +136,18 @@ Exhibit exhibit_of(const ShowRequest& request) {
     costs.push_back(std::move(cost));
   }
   const int64_t first = std::min<int64_t>(4096, lengths[lengths.size() - 2]);
-  Exhibit exhibit;
-  exhibit.title = said("Cost of the forms of attention");
-  exhibit.columns = 1;
-  exhibit.text = said(
-      "{} heads of size {}, one sequence, forward and backward. Processor time of all\n"
-      "threads ({}), with the default options of each form. Memory: without input and\n"
-      "parameters. Passes of more than {:.0f} seconds are left out.\n\n",
-      width / kHeadSize, kHeadSize, num_threads(), kMostSeconds);
-  exhibit.text += table(said("Time in milliseconds"), lengths, costs, &Cost::milliseconds, first);
-  exhibit.text += table(said("Memory in megabytes"), lengths, costs, &Cost::megabytes, first);
-  exhibit.text += said(
-      "The slope belongs to a line fitted to the logarithms, from {} tokens on: 1 for\n"
-      "a cost proportional to the length, 2 for a cost proportional to its square.\n"
-      "Full attention does not store the scores of all pairs, so its memory is also\n"
-      "proportional to the length.\n",
-      first);
+  Exhibit exhibit{.title = said("Cost of the forms of attention"),
+                  .text = told("attention-cost-1", width / kHeadSize, kHeadSize, num_threads(), kMostSeconds),
+                  .columns = 1};
+  exhibit.text += said("Time in milliseconds") + "\n";
+  exhibit.text += table(lengths, costs, &Cost::milliseconds, first);
+  exhibit.text += fmt::format("\n{}\n", said("Memory in megabytes"));
+  exhibit.text += table(lengths, costs, &Cost::megabytes, first);
+  exhibit.text += "\n" + told("attention-cost-2", first);
   exhibit.drawings = {
       chart(said("Time of a layer, forward and backward"), said("milliseconds"), lengths, costs, &Cost::milliseconds),
       chart(said("Memory of a layer, forward and backward"), said("megabytes"), lengths, costs, &Cost::megabytes)};
   return exhibit;
 }
-
-}  // namespace
-}  // namespace attention_cost
-
-Exhibit show_attention_cost(const ShowRequest& request) { return attention_cost::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

@@ -21,6 +21,8 @@ namespace tapegrad::tasks {
 namespace depth {
 namespace {
 
+using drawing::fixed;
+
 constexpr int64_t kDepths[] = {2, 4, 8, 12, 16, 24};  // of the tables
 constexpr int64_t kDeepest = 24, kHeads = 4;
 constexpr double kTolerance = 0.01;  // singular values below this share of the largest count as 0
@@ -124,14 +126,14 @@ Measured measure(const Stack& stack, int64_t length, int64_t dim, uint64_t seed)
   return out;
 }
 
-std::string table_of(const Stack& stack, const Measured& m) {
-  std::string out =
-      fmt::format("\n{}\n{:<8}{:>6}{:>12}{:>18}{:>17}{:>18}\n", stack.name, said("layers"), said("rank"),
-                  said("similarity"), said("signal to noise"), said("weights' rank"), said("gradient ratio"));
+Table table_of(const Measured& m) {
+  Table out({-8, 6, 12, 18, 17, 18});
+  out.row(said("layers"), said("rank"), said("similarity"), said("signal to noise"), said("weights' rank"),
+          said("gradient ratio"));
   for (std::size_t i = 0; i < m.depths.size(); ++i) {
     const auto at = static_cast<std::size_t>(m.depths[i]) - 1;
-    out += fmt::format("{:<8}{:>6.0f}{:>12.4f}{:>18.2g}{:>17.1f}{:>18.3g}\n", m.depths[i], m.rank[at], m.similarity[at],
-                       m.signal[at], m.weights_rank[at], m.gradient[i]);
+    out.row(m.depths[i], fixed(m.rank[at], 0), fixed(m.similarity[at], 4), fmt::format("{:.2g}", m.signal[at]),
+            fixed(m.weights_rank[at], 1), fmt::format("{:.3g}", m.gradient[i]));
   }
   return out;
 }
@@ -170,24 +172,16 @@ std::string verdict(const Stack& stack, const Measured& m, int64_t length) {
   return drawing::wrapped(out);
 }
 
-Exhibit exhibit_of(const ShowRequest& request) {
+}  // namespace
+}  // namespace depth
+
+Exhibit show_depth(const ShowRequest& request) {
+  using namespace depth;
   const int64_t length = request.length.value_or(32), dim = request.dim.value_or(64);
   require(dim % 8 == 0, "--dim", fmt::format("expected a multiple of 8, got {}", dim));
-  Exhibit exhibit;
-  exhibit.title = said("Tokens and gradients in deep stacks of random layers (8.2.3, 8.4)");
-  exhibit.columns = 1;
-  exhibit.text = said(
-      "{} random tokens of width {} pass through random encoder layers ({} heads,\n"
-      "feed-forward blocks of width {}, xavier-uniform, float64). After each layer:\n"
-      "  rank             singular values of the tokens above {:g} of the largest\n"
-      "  similarity       mean cosine between two tokens\n"
-      "  signal to noise  variance between the tokens, over the mean square of their\n"
-      "                   change by noise in the input (deviation {:g}, the tokens' 1)\n"
-      "  weights' rank    the same rank of a head's attention weights, a mean\n"
-      "  gradient ratio   norm of the gradient of the first layer's parameters, over\n"
-      "                   the last layer's, in a stack of this depth with a\n"
-      "                   final normalisation and a random linear loss\n",
-      length, dim, kHeads, 4 * dim, kTolerance, kNoise);
+  Exhibit exhibit{.title = said("Tokens and gradients in deep stacks of random layers (8.2.3, 8.4)"),
+                  .text = told("depth-1", length, dim, kHeads, 4 * dim, kTolerance, kNoise),
+                  .columns = 1};
   drawing::LineChart rank{
       .title = said("Rank of the tokens"), .x_label = said("layer"), .y_label = said("rank"), .y_low = 0};
   drawing::LineChart similarity{.title = said("Similarity of the tokens"),
@@ -201,26 +195,23 @@ Exhibit exhibit_of(const ShowRequest& request) {
                               .x_label = said("layers of the stack"),
                               .y_label = said("ratio of norms"),
                               .log_y = true};
-  std::string told;
+  std::string verdicts;
   for (const Stack& stack : {Stack{"Pre-LN", false, false}, Stack{"Post-LN", true, false},
                              Stack{said("Attention alone, without residuals"), false, true}}) {
     const Measured m = measure(stack, length, dim, request.seed.value_or(0));
-    exhibit.text += table_of(stack, m);
-    told += "\n" + verdict(stack, m, length);
+    exhibit.text += stack.name + "\n";
+    exhibit.text += table_of(m);
+    exhibit.text += "\n";
+    verdicts += verdict(stack, m, length) + "\n";
     rank.series.push_back({.name = stack.name, .x = m.layers, .y = m.rank});
     similarity.series.push_back({.name = stack.name, .x = m.layers, .y = m.similarity});
     signal.series.push_back({.name = stack.name, .x = m.layers, .y = m.signal});
     gradient.series.push_back({.name = stack.name, .x = m.depths, .y = m.gradient});
   }
   rank.y_high = static_cast<double>(std::min(length, dim));
-  exhibit.text += told;
+  exhibit.text += verdicts;
   exhibit.drawings = {draw(rank), draw(similarity), draw(signal), draw(gradient)};
   return exhibit;
 }
-
-}  // namespace
-}  // namespace depth
-
-Exhibit show_depth(const ShowRequest& request) { return depth::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

@@ -134,30 +134,30 @@ double slope(const std::vector<Point>& points, int64_t first, const F& value) {
   return log_slope(x, y);
 }
 
-std::string cell(double value, int width, int digits) {
-  return std::isfinite(value) ? fmt::format("{:>{}.{}f}", value, width, digits) : fmt::format("{:>{}}", "-", width);
+std::string cell(double value, int digits) {
+  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "-";
 }
 
 // Three or more digits.
-std::string short_cell(double value, int width) { return cell(value, width, value < 10 ? 2 : value < 100 ? 1 : 0); }
+std::string short_cell(double value) { return cell(value, value < 10 ? 2 : value < 100 ? 1 : 0); }
 
-std::string table(std::string_view title, const std::vector<Point>& points, const Threads& threads, int64_t first) {
+Table table(const std::vector<Point>& points, const Threads& threads, int64_t first) {
   const bool both = threads.count() == 2;
-  std::string out = fmt::format("{}\n{:>6}{:>8}{:>11}", title, said("batch"), said("tokens"), "ms");
-  if (both) out += fmt::format("{:>11}{:>9}", said("{} thr.", threads.all()), said("speed-up"));
-  out += fmt::format("{:>10}{:>10}{:>13}\n", said("tokens/s"), "MB", said("attention MB"));
+  Table out(both ? std::vector{6, 8, 11, 11, 9, 10, 10, 13} : std::vector{6, 8, 11, 10, 10, 13});
+  out.row(said("batch"), said("tokens"), "ms");
+  if (both) out.add(said("{} thr.", threads.all()), said("speed-up"));
+  out.add(said("tokens/s"), "MB", said("attention MB"));
   for (const Point& at : points) {
-    const double best = at.seconds[both ? 1 : 0];
-    out += fmt::format("{:>6}{:>8}{}", at.batch, at.tokens(), short_cell(1e3 * at.seconds[0], 11));
-    if (both) out += short_cell(1e3 * at.seconds[1], 11) + cell(at.seconds[0] / at.seconds[1], 9, 2);
-    out += cell(static_cast<double>(at.tokens()) / best, 10, 0) + short_cell(1e-6 * at.bytes, 10) +
-           short_cell(1e-6 * at.attention_bytes, 13) + "\n";
+    out.row(at.batch, at.tokens(), short_cell(1e3 * at.seconds[0]));
+    if (both) out.add(short_cell(1e3 * at.seconds[1]), cell(at.seconds[0] / at.seconds[1], 2));
+    out.add(cell(static_cast<double>(at.tokens()) / at.seconds[both ? 1 : 0], 0), short_cell(1e-6 * at.bytes),
+            short_cell(1e-6 * at.attention_bytes));
   }
-  const auto time = [&](int which) { return slope(points, first, [=](const Point& at) { return at.seconds[which]; }); };
-  out += fmt::format("{:>14}{}", said("slope"), cell(time(0), 11, 2));
-  if (both) out += cell(time(1), 11, 2) + std::string(9, ' ');
-  out += std::string(10, ' ') + cell(slope(points, first, [](const Point& at) { return at.bytes; }), 10, 2);
-  return out + cell(slope(points, first, [](const Point& at) { return at.attention_bytes; }), 13, 2) + "\n\n";
+  const auto rate = [&](const auto& value) { return cell(slope(points, first, value), 2); };
+  out.row("", said("slope"), rate([](const Point& at) { return at.seconds[0]; }));
+  if (both) out.add(rate([](const Point& at) { return at.seconds[1]; }), "");
+  return out.add("", rate([](const Point& at) { return at.bytes; }),
+                 rate([](const Point& at) { return at.attention_bytes; }));
 }
 
 template <class F>
@@ -174,7 +174,11 @@ drawing::LineChart empty_chart(std::string title, std::string label) {
           .log_y = true};
 }
 
-Exhibit exhibit_of(const ShowRequest& request) {
+}  // namespace
+}  // namespace gpt_cost
+
+Exhibit show_gpt_cost(const ShowRequest& request) {
+  using namespace gpt_cost;
   const int64_t longest = request.length.value_or(kLongest);
   const int64_t width = request.dim.value_or(256);
   require(width % kHeadSize == 0, "--dim", fmt::format("expected a multiple of {}, got {}", kHeadSize, width));
@@ -189,22 +193,17 @@ Exhibit exhibit_of(const ShowRequest& request) {
   measure(batches, width, threads);
 
   const int64_t first = std::min<int64_t>(1024, longest / 2);
-  Exhibit exhibit;
-  exhibit.title = said("What a training step of a GPT costs");
-  exhibit.columns = 1;
-  exhibit.text = said(
-      "{} layers of width {}, heads of size {}, vocabulary {}, no dropout. A step is\n"
-      "forward, loss, backward and AdamW: wall time, the best of some steps. MB: the\n"
-      "most memory in use during a step beyond parameters and optimiser, in blocks of\n"
-      "more than 64 KiB; attention MB: during forward and backward of one layer's\n"
-      "causal attention, beyond its inputs.\n\n",
-      kLayers, width, kHeadSize, kVocabulary);
-  exhibit.text += table(said("One sequence"), lengths, threads, first);
-  exhibit.text += table(said("Sequences of {} tokens", sequence), batches, threads, first);
-  exhibit.text += said(
-      "The slope belongs to the line through the logarithms, from {} tokens on:\n"
-      "1 where the cost grows with the tokens, 2 where it grows with their square.\n",
-      first);
+  Exhibit exhibit{.title = said("What a training step of a GPT costs"),
+                  .text = told("gpt-cost-1", kLayers, width, kHeadSize, kVocabulary),
+                  .columns = 1};
+  exhibit.text += said("One sequence") + "\n";
+  exhibit.text += table(lengths, threads, first);
+  exhibit.text += fmt::format("\n{}\n", said("Sequences of {} tokens", sequence));
+  exhibit.text += table(batches, threads, first);
+  exhibit.text += "\n" + said(
+                             "The slope belongs to the line through the logarithms, from {} tokens on:\n"
+                             "1 where the cost grows with the tokens, 2 where it grows with their square.\n",
+                             first);
 
   drawing::LineChart time = empty_chart(said("Time of a training step"), said("milliseconds"));
   drawing::LineChart rate = empty_chart(said("Speed of training"), said("tokens per second"));
@@ -228,10 +227,5 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.drawings = {draw(time), draw(rate), draw(memory)};
   return exhibit;
 }
-
-}  // namespace
-}  // namespace gpt_cost
-
-Exhibit show_gpt_cost(const ShowRequest& request) { return gpt_cost::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

@@ -97,7 +97,7 @@ Point measure(nn::GPTModel& model, const Tensor& text, int64_t step) {
     const Tensor weights = mean(maps[layer].tensor.to(kFloat64), {0});  // [H, T, T]
     for (int64_t head = 0; head < kHeads; ++head) {
       const std::vector<double> values = weights[head].to_vector<double>();
-      point.heads.push_back({.name = fmt::format("{}.{}", layer + 1, head + 1),
+      point.heads.push_back({.name = fmt::format("{}.{}", layer, head),
                              .reading = shares_of(values, tokens, 2, length + 1, 0),
                              .writing = shares_of(values, tokens, length + 3, tokens, length)});
     }
@@ -153,14 +153,19 @@ std::vector<const Point*> points_of_tables(const std::vector<Point>& points) {
   return out;
 }
 
-std::string table_of(const std::vector<const Point*>& points, Shares Head::*shares) {
-  std::string out = fmt::format("{:<8}", said("step"));
-  for (const Point* const point : points) out += fmt::format("{:>14}", point->step);
+Table table_of(const std::vector<const Point*>& points) {
+  Table out({-8, 14});
+  out.row(said("step"));
+  for (const Point* const point : points) out.add(point->step);
+  return out;
+}
+Table table_of(const std::vector<const Point*>& points, Shares Head::*shares) {
+  Table out = table_of(points);
   for (std::size_t i = 0; i < points.front()->heads.size(); ++i) {
-    out += fmt::format("\n{:<8}", points.front()->heads[i].name);
-    for (const Point* const point : points) out += fmt::format("{:>14}", cell_of(point->heads[i].*shares));
+    out.row(points.front()->heads[i].name);
+    for (const Point* const point : points) out.add(cell_of(point->heads[i].*shares));
   }
-  return out + "\n";
+  return out;
 }
 
 drawing::LineChart chart_of(std::string title, const std::vector<Point>& points, Shares Head::*shares,
@@ -214,44 +219,35 @@ std::string verdict(const std::vector<Point>& points) {
   return drawing::wrapped(out);
 }
 
-Exhibit exhibit_of(const ShowRequest& request) {
+}  // namespace
+}  // namespace head_roles
+
+Exhibit show_head_roles(const ShowRequest& request) {
+  using namespace head_roles;
   const int64_t length = request.length.value_or(8), steps = request.steps.value_or(400);
   const std::vector<Point> points = train(length, steps, request.seed.value_or(0));
   const std::vector<const Point*> in_tables = points_of_tables(points);
-  Exhibit exhibit;
-  exhibit.title = said("What the heads of a small GPT do during training (8.2.4)");
-  exhibit.columns = 1;
-  exhibit.text = said(
-      "A GPT of {} layers with {} heads (width {}) reads a first token, {} different\n"
-      "symbols of {} and a separator, and writes the symbols down again: {} steps with\n"
-      "batches of {}. The role of a head is what gets most of its attention weights, in\n"
-      "percent, a mean over {} new texts and over the queries; mixed: {:.0f} or less.\n"
-      "  previous   the token before the query\n"
-      "  same       the query's own token, and the same symbol where it was read\n"
-      "  next       the symbol that is to be written next, where it was read\n"
-      "  first, separator\n"
-      "All texts have one length, and positions are learned: a head can find the symbol\n"
-      "to write next by its position alone.\n\n",
-      kLayers, kHeads, kWidth, length, kSymbols, steps, kBatch, kTested, 100 * kMost);
-  exhibit.text += said("Queries that read (head 2.1: the first one of layer 2):\n") +
-                  table_of(in_tables, &Head::reading) + said("\nQueries that write:\n") +
-                  table_of(in_tables, &Head::writing);
+  Exhibit exhibit{.title = said("What the heads of a small GPT do during training (8.2.4)"),
+                  .text = told("head-roles-1", kLayers, kHeads, kWidth, length, kSymbols, steps, kBatch, kTested,
+                               100 * head_roles::kMost),
+                  .columns = 1};
+  exhibit.text += said("Queries that read (head 1.0: head 0 of layer 1):\n");
+  exhibit.text += table_of(in_tables, &Head::reading);
+  exhibit.text += said("\nQueries that write:\n");
+  exhibit.text += table_of(in_tables, &Head::writing);
+  Table all = table_of(in_tables);
   for (const auto& [name, member] :
        {std::pair(said("loss"), &Point::loss), std::pair(said("accuracy"), &Point::accuracy)}) {
-    exhibit.text += fmt::format("{}{:<8}", member == &Point::loss ? "\n" : "", name);
-    for (const Point* const point : in_tables) exhibit.text += fmt::format("{:>14.3f}", point->*member);
-    exhibit.text += "\n";
+    all.row(name);
+    for (const Point* const point : in_tables) all.add(drawing::fixed(point->*member, 3));
   }
+  exhibit.text += "\n";
+  exhibit.text += all;
   exhibit.text += "\n" + verdict(points);
   exhibit.drawings = {
       draw(chart_of(said("Writing: share of the symbol to write next, by head"), points, &Head::writing, kNext)),
       draw(chart_of(said("Reading: share of the token before, by head"), points, &Head::reading, kPrevious))};
   return exhibit;
 }
-
-}  // namespace
-}  // namespace head_roles
-
-Exhibit show_head_roles(const ShowRequest& request) { return head_roles::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

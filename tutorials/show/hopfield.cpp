@@ -15,6 +15,8 @@ namespace tapegrad::tasks {
 namespace hopfield {
 namespace {
 
+using drawing::fixed;
+
 constexpr int64_t kTimes = 101;
 constexpr double kEnd = 10;  // in units of tau
 
@@ -70,51 +72,39 @@ std::vector<Network> networks_of(int64_t count, int64_t dim, Generator& generato
           {.name = said("tutorial's, any W"), .start = x, .w = g / std::sqrt(width)}};
 }
 
-Exhibit exhibit_of(const ShowRequest& request) {
+}  // namespace
+}  // namespace hopfield
+
+Exhibit show_hopfield(const ShowRequest& request) {
+  using namespace hopfield;
   const int64_t count = request.length.value_or(8), dim = request.dim.value_or(16);
   Generator generator(request.seed.value_or(0));
-  Exhibit exhibit;
-  exhibit.title = said("Attention as a Hopfield network: the differential equation (8.2.3)");
-  exhibit.columns = 1;
-  exhibit.text = said(
-      "tau dX/dt = -X + softmax(X W X^T) X W for {} random states of width {},\n"
-      "solved from 0 to {:.0f} tau (dopri5, tolerance 1e-8). Energy: the sum over the\n"
-      "states of |x|^2 / 2 - log sum_j exp(x W x_j). Similarity: the mean cosine\n"
-      "between two states. In the first row the patterns are fixed and only the queries\n"
-      "move, as in Ramsauer et al. 2021. Random W have eigenvalues of about 1 and less.\n\n",
-      count, dim, kEnd);
-  exhibit.text +=
-      fmt::format("{:<24}{:>11}{:>11}{:>9}{:>12}{:>12}\n{:<24}{:>11}{:>11}{:>9}{:>12}{:>12}\n", "", said("energy"),
-                  said("energy"), said("rises"), said("similarity"), said("similarity"), "", said("at first"),
-                  said("at last"), said("of {}", kTimes - 1), said("at first"), said("at last"));
+  Exhibit exhibit{.title = said("Attention as a Hopfield network: the differential equation (8.2.3)"),
+                  .text = told("hopfield-1", count, dim, kEnd),
+                  .columns = 1};
+  Table table({-24, 11, 11, 9, 12}, 2);
+  table.row("", said("energy"), said("energy"), said("rises"), said("similarity"), said("similarity"));
+  table.row("", said("at first"), said("at last"), said("of {}", kTimes - 1), said("at first"), said("at last"));
   drawing::LineChart energy{
       .title = said("Energy, minus the energy of the start"), .x_label = "t / tau", .y_label = said("energy")};
   drawing::LineChart similarity{
       .title = said("Similarity of the states"), .x_label = "t / tau", .y_label = said("mean cosine")};
-  std::string told;
+  std::string verdicts;
   for (const Network& network : networks_of(count, dim, generator)) {
     const Solution s = solve(network);
-    exhibit.text += fmt::format("{:<24}{:>11.3f}{:>11.3f}{:>9}{:>12.3f}{:>12.3f}\n", network.name, s.energies.front(),
-                                s.energies.back(), s.rises, s.similarity.front(), s.similarity.back());
-    told += s.rises == 0 ? said("{}: the energy never rises.\n", network.name)
-                         : said("{}: the energy rises in {} of {} intervals.\n", network.name, s.rises, kTimes - 1);
+    table.row(network.name, fixed(s.energies.front(), 3), fixed(s.energies.back(), 3), s.rises,
+              fixed(s.similarity.front(), 3), fixed(s.similarity.back(), 3));
+    verdicts += s.rises == 0 ? said("{}: the energy never rises.\n", network.name)
+                             : said("{}: the energy rises in {} of {} intervals.\n", network.name, s.rises, kTimes - 1);
     std::vector<double> change;
     for (const double e : s.energies) change.push_back(e - s.energies.front());
     energy.series.push_back({.name = network.name, .x = s.times, .y = change});
     similarity.series.push_back({.name = network.name, .x = s.times, .y = s.similarity});
   }
-  exhibit.text += "\n" + told +
-                  said(
-                      "\nWith fixed patterns and a symmetric W the slope is minus the gradient of the\n"
-                      "energy. In the tutorial's equation the patterns move, too, and the gradient has\n"
-                      "a second term that the equation lacks: nothing guarantees that the energy falls.\n");
+  exhibit.text += table;
+  exhibit.text += "\n" + verdicts + "\n" + told("hopfield-2");
   exhibit.drawings = {draw(energy), draw(similarity)};
   return exhibit;
 }
-
-}  // namespace
-}  // namespace hopfield
-
-Exhibit show_hopfield(const ShowRequest& request) { return hopfield::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

@@ -169,12 +169,9 @@ std::string verdict(const Run& masked, const Run& open, double entropy) {
         "read the next token.\n");
   }
   const double chance = static_cast<double>(kSuccessors) / kTokens;
-  out += said(
-      "When later tokens are hidden, as in generation, its loss is {:.3f}, {} than\n"
-      "guessing's ({:.3f}). {:.0f} % of the successions that it writes are allowed,\n"
-      "with the mask {:.0f} %; by chance it would be {:.0f} %.\n",
-      open.last.hidden_loss, open.last.hidden_loss > std::log(kTokens) ? said("more") : said("not more"),
-      std::log(static_cast<double>(kTokens)), 100 * open.last.allowed, 100 * masked.last.allowed, 100 * chance);
+  out += told("mask-leak-1", open.last.hidden_loss,
+              open.last.hidden_loss > std::log(kTokens) ? said("more") : said("not more"),
+              std::log(static_cast<double>(kTokens)), 100 * open.last.allowed, 100 * masked.last.allowed, 100 * chance);
   return out;
 }
 
@@ -192,7 +189,11 @@ drawing::LineChart chart_of(std::string_view title, std::string_view label, cons
   return chart;
 }
 
-Exhibit exhibit_of(const ShowRequest& request) {
+}  // namespace
+}  // namespace mask_leak
+
+Exhibit show_mask_leak(const ShowRequest& request) {
+  using namespace mask_leak;
   const int64_t length = request.length.value_or(32), steps = request.steps.value_or(400);
   const uint64_t seed = request.seed.value_or(0);
   Generator generator(seed);
@@ -200,24 +201,21 @@ Exhibit exhibit_of(const ShowRequest& request) {
   const Run masked = train(true, language, length, steps, seed), open = train(false, language, length, steps, seed);
   const double entropy = std::log(static_cast<double>(kSuccessors));
 
-  Exhibit exhibit;
-  exhibit.title = said("Training without the causal mask (8.2.5)");
-  exhibit.columns = 1;
-  exhibit.text = said(
-      "A language of {} tokens; each has {} equally likely successors. Its entropy is\n"
-      "log {} = {:.3f} per token. Two equal models (2 layers, width 64, 4 heads) predict\n"
-      "the next token of texts of {} tokens, {} steps with batches of {}. Losses are\n"
-      "measured on {} new texts; a text to be continued begins with one token.\n\n",
-      kTokens, kSuccessors, kSuccessors, entropy, length, steps, kBatch, kTexts);
-  exhibit.text += fmt::format("{:<46}{:>12}{:>12}\n", "", said("causal mask"), said("no mask"));
+  Exhibit exhibit{
+      .title = said("Training without the causal mask (8.2.5)"),
+      .text = told("mask-leak-2", kTokens, kSuccessors, kSuccessors, entropy, length, steps, kBatch, kTexts),
+      .columns = 1};
+  Table table({-46, 12});
+  table.row("", said("causal mask"), said("no mask"));
   const auto row = [&](std::string_view name, double a, double b) {
-    exhibit.text += fmt::format("{:<46}{:>12.4f}{:>12.4f}\n", name, a, b);
+    table.row(name, drawing::fixed(a, 4), drawing::fixed(b, 4));
   };
   row(said("loss before the first step"), masked.losses.front(), open.losses.front());
   row(said("loss after the last step"), masked.last.loss, open.last.loss);
   row(said("the same when later tokens are hidden"), masked.last.hidden_loss, open.last.hidden_loss);
   row(said("allowed successions in generated texts"), masked.last.allowed, open.last.allowed);
   row(said("change of other logits by another last token"), masked.moved, open.moved);
+  exhibit.text += table;
   exhibit.text += said(
       "\nGenerated (! precedes a token that cannot follow its predecessor):\n"
       "  causal mask: {}\n  no mask:     {}\n\n{}",
@@ -228,10 +226,5 @@ Exhibit exhibit_of(const ShowRequest& request) {
                                     &Run::allowed, static_cast<double>(kSuccessors) / kTokens, said("by chance")))};
   return exhibit;
 }
-
-}  // namespace
-}  // namespace mask_leak
-
-Exhibit show_mask_leak(const ShowRequest& request) { return mask_leak::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

@@ -88,7 +88,11 @@ std::string list_of(const std::vector<std::string>& names) {
   return out;
 }
 
-Exhibit exhibit_of(const ShowRequest& request) {
+}  // namespace
+}  // namespace order_blindness
+
+Exhibit show_order_blindness(const ShowRequest& request) {
+  using namespace order_blindness;
   const int64_t dim = request.dim.value_or(32);
   require(dim % 8 == 0, "--dim", fmt::format("expected a multiple of 8, got {}", dim));
   const uint64_t seed = request.seed.value_or(0);
@@ -97,30 +101,19 @@ Exhibit exhibit_of(const ShowRequest& request) {
     all.push_back(seen_by(name, nn::positions_named(name), false, dim, seed));
   all.push_back(seen_by(said("none, causal"), nn::Positions::none, true, dim, seed));
 
-  Exhibit exhibit;
-  exhibit.title = said("Attention without positions cannot see the order of words (001)");
-  exhibit.text = said(
-      "Two sentences of the same words:\n  {}\n  {}\n"
-      "An encoder of random weights (2 layers, width {}, 4 heads, float64) reads both.\n"
-      "The largest difference of a word's vector between the sentences, wherever the\n"
-      "word is, and of the mean of all vectors:\n\n",
-      sentence(false), sentence(true), dim);
-  exhibit.text +=
-      fmt::format("{:<18}{:>12}{:>12}  {}\n", said("positions"), said("word"), said("mean"), said("tells them apart"));
+  Exhibit exhibit{.title = said("Attention without positions cannot see the order of words (001)"),
+                  .text = told("order-blindness-1", sentence(false), sentence(true), dim)};
+  Table table({-18, 12, 12, 2});
+  table.row(said("positions"), said("word"), said("mean"), "  " + said("tells them apart"));
   std::vector<std::string> blind;
   for (const Seen& seen : all) {
     const bool apart = seen.word > kEqual;
-    exhibit.text += fmt::format("{:<18}{:>12.2g}{:>12.2g}  {}\n", seen.name, seen.word, seen.mean,
-                                apart ? said("yes") : said("no"));
+    table.row(seen.name, fmt::format("{:.2g}", seen.word), fmt::format("{:.2g}", seen.mean),
+              "  " + (apart ? said("yes") : said("no")));
     if (!apart) blind.push_back(seen.name);
   }
-  exhibit.text += drawing::wrapped(said(
-      "\nNot distinguished with: {}. There the vectors of the second sentence are the first sentence's in another "
-      "order, up to rounding, whatever is learned later: \"who is the cat\" has one answer for both. (\"index\" adds "
-      "the "
-      "position to every feature, and the layer normalisation after the embeddings removes what all features have in "
-      "common. With a causal mask, the number of words that a word can see depends on its position.)\n",
-      list_of(blind)));
+  exhibit.text += table;
+  exhibit.text += "\n" + drawing::wrapped(told("order-blindness-2", list_of(blind)));
   for (const Seen& seen : all) {
     if (seen.name != "none" && seen.name != "sinusoidal") continue;
     const std::vector<drawing::Drawing> drawings = drawings_of(seen);
@@ -130,10 +123,5 @@ Exhibit exhibit_of(const ShowRequest& request) {
   }
   return exhibit;
 }
-
-}  // namespace
-}  // namespace order_blindness
-
-Exhibit show_order_blindness(const ShowRequest& request) { return order_blindness::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

@@ -31,7 +31,11 @@ double error_of(const Inputs& x, int64_t features, Generator& generator) {
   return std::sqrt(total / static_cast<double>(kDraws));
 }
 
-Exhibit exhibit_of(const ShowRequest& request) {
+}  // namespace
+}  // namespace performer_error
+
+Exhibit show_performer_error(const ShowRequest& request) {
+  using namespace performer_error;
   const int64_t dim = request.dim.value_or(64);
   Generator generator(request.seed.value_or(0));
   const Shape shape{kTokens, dim};
@@ -53,27 +57,20 @@ Exhibit exhibit_of(const ShowRequest& request) {
     for (const int64_t count : kCounts) column.errors.push_back(error_of(inputs, count, generator));
   }
 
-  Exhibit exhibit;
-  exhibit.title = said("The error of Performer's attention");
-  exhibit.columns = 1;
-  exhibit.text = said(
-      "Attention of {} tokens, heads of size {}. Error: root mean square of the\n"
-      "difference from softmax attention, over {} samples of orthogonal features.\n"
-      "Queries, keys and values are normal; the columns give the standard deviation of\n"
-      "queries and keys.\n\n",
-      kTokens, dim, kDraws);
-  exhibit.text += fmt::format("{:>9}", said("features"));
-  for (const Column& column : columns) exhibit.text += fmt::format("{:>13}", said(column.name));
+  Exhibit exhibit{.title = said("The error of Performer's attention"),
+                  .text = told("performer-error-1", kTokens, dim, kDraws),
+                  .columns = 1};
+  Table table({9, 13});
+  table.row(said("features"));
+  for (const Column& column : columns) table.add(said(column.name));
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    exhibit.text += fmt::format("\n{:>9}", kCounts[i]);
-    for (const Column& column : columns) exhibit.text += fmt::format("{:>13.5f}", column.errors[i]);
+    table.row(kCounts[i]);
+    for (const Column& column : columns) table.add(drawing::fixed(column.errors[i], 5));
   }
-  exhibit.text += fmt::format("\n{:>9}", said("slope"));
-  for (const Column& column : columns) exhibit.text += fmt::format("{:>13.3f}", log_slope(counts, column.errors));
-  exhibit.text += said(
-      "\n\nThe slope belongs to a line fitted to the logarithms. In theory it is -1/2,\n"
-      "because the estimate is a mean over the features. Larger queries and keys have\n"
-      "larger errors, and need more features to reach this slope.\n");
+  table.row(said("slope"));
+  for (const Column& column : columns) table.add(drawing::fixed(log_slope(counts, column.errors), 3));
+  exhibit.text += table;
+  exhibit.text += "\n" + told("performer-error-2");
 
   drawing::LineChart chart{.title = said("Error of Performer's attention"),
                            .x_label = said("log2 of the number of features"),
@@ -91,10 +88,5 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.drawings = {draw(chart)};
   return exhibit;
 }
-
-}  // namespace
-}  // namespace performer_error
-
-Exhibit show_performer_error(const ShowRequest& request) { return performer_error::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

@@ -178,32 +178,41 @@ int64_t reach_of(const Run& run, const std::vector<int64_t>& lengths, double lea
 
 void tell(Exhibit& exhibit, std::string_view task, const std::vector<Run>& runs, const std::vector<int64_t>& lengths) {
   constexpr double kReached = 0.9;
-  exhibit.text += fmt::format("\n{}\n{:<16}", task, said("length"));
-  for (const int64_t length : lengths) exhibit.text += fmt::format("{:>7}", length);
-  exhibit.text += fmt::format("{:>8}", said("seconds"));
+  exhibit.text += fmt::format("\n{}\n", task);
+  std::vector<int> widths(lengths.size() + 2, 7);
+  widths.front() = -16, widths.back() = 8;
+  Table table(widths);
+  table.row(said("length"));
+  for (const int64_t length : lengths) table.add(length);
+  table.add(said("seconds"));
   drawing::LineChart chart{.title = said("{}: accuracy by length", task),
                            .x_label = said("length"),
                            .y_label = said("accuracy"),
                            .y_low = 0,
                            .y_high = 1};
-  std::string told;
+  std::string reached;
   const std::vector<double> x(lengths.begin(), lengths.end());
   for (const Run& run : runs) {
-    exhibit.text += fmt::format("\n{:<16}", run.name);
-    for (const double accuracy : run.accuracies) exhibit.text += fmt::format("{:>7.3f}", accuracy);
-    exhibit.text += fmt::format("{:>8.1f}", run.seconds);
+    table.row(run.name);
+    for (const double accuracy : run.accuracies) table.add(drawing::fixed(accuracy, 3));
+    table.add(drawing::fixed(run.seconds, 1));
     chart.series.push_back({.name = run.name, .x = x, .y = run.accuracies});
     const int64_t reach = reach_of(run, lengths, kReached);
-    told += reach == 0 ? said("{}: below {} at every length.\n", run.name, kReached)
-            : reach == lengths.back()
-                ? said("{}: at least {} up to length {}, the longest.\n", run.name, kReached, reach)
-                : said("{}: at least {} up to length {}.\n", run.name, kReached, reach);
+    reached += reach == 0 ? said("{}: below {} at every length.\n", run.name, kReached)
+               : reach == lengths.back()
+                   ? said("{}: at least {} up to length {}, the longest.\n", run.name, kReached, reach)
+                   : said("{}: at least {} up to length {}.\n", run.name, kReached, reach);
   }
-  exhibit.text += "\n" + told;
+  exhibit.text += table;
+  exhibit.text += reached;
   exhibit.drawings.push_back(draw(chart));
 }
 
-Exhibit exhibit_of(const ShowRequest& request) {
+}  // namespace
+}  // namespace recurrent_lengths
+
+Exhibit show_recurrent_lengths(const ShowRequest& request) {
+  using namespace recurrent_lengths;
   const int64_t longest = request.length.value_or(200), steps = request.steps.value_or(600);
   std::vector<int64_t> lengths;
   std::copy_if(std::begin(kLengths), std::end(kLengths), std::back_inserter(lengths),
@@ -217,21 +226,13 @@ Exhibit exhibit_of(const ShowRequest& request) {
     runs = runs_of({backwards, steps, lengths, request.seed.value_or(0)});
     tell(exhibit, backwards ? said("Write it backwards") : said("Write it down again"), runs, lengths);
   }
-  std::string models;
-  for (const Run& run : runs) models += said("  {:<16}{:>8} parameters\n", run.name, run.parameters);
-  exhibit.text = said(
-                     "Sequences of {} symbols. Each model took {} steps with batches of {}, whose\n"
-                     "lengths follow the table. Share of right symbols in what the model\n"
-                     "writes, its own symbols being its input, for {} new sequences of each length;\n"
-                     "guessing gives {:.3f}. Seconds: processor time of the training run.\n{}",
-                     kSymbols, steps, kBatch, kTested, 1.0 / kSymbols, models) +
-                 exhibit.text;
+  Notes first(told("recurrent-lengths-1", kSymbols, steps, kBatch, kTested, 1.0 / kSymbols));
+  Table models({-18, 6});
+  models.row("", said("parameters"));
+  for (const Run& run : runs) models.row("  " + run.name, run.parameters);
+  first += models;
+  exhibit.text = first += exhibit.text;
   return exhibit;
 }
-
-}  // namespace
-}  // namespace recurrent_lengths
-
-Exhibit show_recurrent_lengths(const ShowRequest& request) { return recurrent_lengths::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

@@ -77,12 +77,13 @@ double error_of(const Form& form, const Wanted& wanted) {
   return std::sqrt(total / static_cast<double>(kReach * kReach));
 }
 
-std::string tables() {
-  std::string out = said("Number of the table for a key before the query, by distance i - j\n");
-  out += fmt::format("{:<10}", "");
+Notes tables() {
+  Notes out = said("Number of the table for a key before the query, by distance i - j\n");
+  Table numbers({-10, 5}), errors({-34, 12});
+  numbers.row("");
   constexpr int64_t kShown[] = {0, 1, 2, 4, 8, 12, 15, 16, 24, 32, 64, 90, 91};
-  for (const int64_t d : kShown) out += fmt::format("{:>5}", d);
-  std::string told;
+  for (const int64_t d : kShown) numbers.add(d);
+  std::string shares;
   for (const Form& form : kForms) {
     std::set<int64_t> used;
     int64_t last = 0;  // the shortest distance from which on all share a number
@@ -90,23 +91,24 @@ std::string tables() {
       used.insert(form.index(d));
       if (d > 0 && form.index(d) != form.index(d - 1)) last = d;
     }
-    out += "\n" + drawing::padded(shown(form.name), 10);
-    for (const int64_t d : kShown) out += fmt::format("{:>5}", form.index(d));
-    told += said("{}: {} of {} numbers are used; distances of {} and more share one.\n", shown(form.name), used.size(),
-                 form.numbers, last);
+    numbers.row(shown(form.name));
+    for (const int64_t d : kShown) numbers.add(form.index(d));
+    shares += said("{}: {} of {} numbers are used; distances of {} and more share one.\n", shown(form.name),
+                   used.size(), form.numbers, last);
   }
-  out += "\n" + told;
+  out += numbers;
+  out += shares;
   out += said(
       "\nScores of {} queries and keys by distance, approximated by the best table:\n"
       "root mean square of the error\n",
       kReach);
-  out += drawing::padded("", 34);
-  for (const Form& form : kForms) out += fmt::format("{:>12}", shown(form.name));
+  errors.row("");
+  for (const Form& form : kForms) errors.add(shown(form.name));
   for (const Wanted& wanted : kWanted) {
-    out += "\n" + drawing::padded(shown(wanted.name), 34);
-    for (const Form& form : kForms) out += fmt::format("{:>12.4f}", error_of(form, wanted));
+    errors.row(shown(wanted.name));
+    for (const Form& form : kForms) errors.add(drawing::fixed(error_of(form, wanted), 4));
   }
-  return out + "\n";
+  return out += errors;
 }
 
 drawing::Drawing draw_best(const Wanted& wanted) {
@@ -159,12 +161,7 @@ std::string scale(const Head& head) {
     slopes[tutorial] = tape.backward(mean(square(matmul(weights[tutorial], head.v))))[table];
   }
   const double ratio = std::sqrt(sum(square(slopes[1])).item() / sum(square(slopes[0])).item());
-  return said(
-      "\nDividing the bias by sqrt(d), too, as the tutorial does, changes its scale\n"
-      "alone: for d = {} and a table that is sqrt(d) times the other, the weights\n"
-      "differ by {:.0e} at most. The tutorial's gradient is {:.4f} times the other;\n"
-      "1 / sqrt(d) = {:.4f}.\n",
-      head.q.size(1), largest(weights[1] - weights[0]), ratio, 1 / head.root());
+  return "\n" + told("relative-positions-1", head.q.size(1), largest(weights[1] - weights[0]), ratio, 1 / head.root());
 }
 
 // The largest difference between two elements of one diagonal of x [T, T].
@@ -197,8 +194,8 @@ void tell_products(Exhibit& exhibit, int64_t longest, int64_t dim, uint64_t seed
       "\nB[i, j] = b[i - j]: n^2 elements, 2 n - 1 different ones. B times [n, {}],\n"
       "in full, by FFT: multiplications, ms of processor time, largest difference\n",
       dim);
-  exhibit.text +=
-      fmt::format("{:>8}{:>14}{:>14}{:>10}{:>10}{:>14}\n", "n", "full", "FFT", "full ms", "FFT ms", said("difference"));
+  Table table({8, 14, 14, 10, 10, 14});
+  table.row("n", "full", "FFT", "full ms", "FFT ms", said("difference"));
   std::vector<double> lengths, full_counts, fft_counts;
   for (int64_t n = 32; n <= longest; n *= 2) {
     const Head head(n, dim, seed);
@@ -212,10 +209,10 @@ void tell_products(Exhibit& exhibit, int64_t longest, int64_t dim, uint64_t seed
     lengths.push_back(static_cast<double>(n));
     full_counts.push_back(static_cast<double>(n * n * dim));
     fft_counts.push_back(static_cast<double>(bias.multiplications()));
-    exhibit.text +=
-        fmt::format("{:>8}{:>14.0f}{:>14.0f}{:>10.2f}{:>10.2f}{:>14.0e}\n", n, full_counts.back(), fft_counts.back(),
-                    1e3 * (between - start), 1e3 * (end - between), largest(by_fft - in_full));
+    table.row(n, n * n * dim, bias.multiplications(), drawing::fixed(1e3 * (between - start), 2),
+              drawing::fixed(1e3 * (end - between), 2), fmt::format("{:.0e}", largest(by_fft - in_full)));
   }
+  exhibit.text += table;
   exhibit.text += said("Slope of log(multiplications) by log(n): {:.2f} and {:.2f}.\n", log_slope(lengths, full_counts),
                        log_slope(lengths, fft_counts));
   exhibit.drawings.push_back(draw(drawing::LineChart{
@@ -229,9 +226,9 @@ void tell_products(Exhibit& exhibit, int64_t longest, int64_t dim, uint64_t seed
 
 }  // namespace
 
-std::string forms_of_t5(int64_t dim, uint64_t seed) { return tables() + scale(Head(kTokens, dim, seed)); }
+Notes forms_of_t5(int64_t dim, uint64_t seed) { return tables() += scale(Head(kTokens, dim, seed)); }
 
-std::string attention_by_fft(int64_t dim, uint64_t seed) {
+Notes attention_by_fft(int64_t dim, uint64_t seed) {
   const Head head(kTokens, dim, seed);
   const int64_t length = head.q.size(0);
   const Tensor ones = full({length, 1}, 1.0, kFloat64), bias = Toeplitz(head.bias).matrix();
@@ -241,45 +238,33 @@ std::string attention_by_fft(int64_t dim, uint64_t seed) {
   const Tensor q = elu(head.q) + 1, k = elu(head.k) + 1;
   const Tensor kernel = exp(bias) * matmul(q, k.transpose(0, 1));
   const Tensor in_full = matmul(kernel, head.v) / sum(kernel, {1}, true);
-  std::string out;
-  const auto row = [&out](std::string_view name, std::string_view spread, std::string_view difference) {
-    out += drawing::padded(name, 38) + drawing::padded(spread, 22) + std::string(difference) + "\n";
-  };
-  row(said("Attention of {} tokens, d = {}", length, head.q.size(1)), said("spread of scores"),
-      said("by FFT, against"));
-  row("", said("along a diagonal"), said("the full product"));
-  row(said("bias alone"), fmt::format("{:.2g}", spread_along_diagonals(bias)),
-      fmt::format("{:.0e}", largest(by_bias - matmul(softmax(bias, -1), head.v))));
-  row(said("bias + q k / sqrt(d)"), fmt::format("{:.2g}", spread_along_diagonals(scores)), said("not possible"));
-  row(said("(elu(q) + 1) (elu(k) + 1) exp(bias)"), "",
-      fmt::format("{:.0e}", largest(kernel_attention_by_fft(powers, q, k, head.v) - in_full)));
-  return out;
+  Table out({-38, -22}, 2);
+  out.row(said("Attention of {} tokens, d = {}", length, head.q.size(1)), said("spread of scores"),
+          said("by FFT, against"));
+  out.row("", said("along a diagonal"), said("the full product"));
+  out.row(said("bias alone"), fmt::format("{:.2g}", spread_along_diagonals(bias)),
+          fmt::format("{:.0e}", largest(by_bias - matmul(softmax(bias, -1), head.v))));
+  out.row(said("bias + q k / sqrt(d)"), fmt::format("{:.2g}", spread_along_diagonals(scores)), said("not possible"));
+  out.row(said("(elu(q) + 1) (elu(k) + 1) exp(bias)"), "",
+          fmt::format("{:.0e}", largest(kernel_attention_by_fft(powers, q, k, head.v) - in_full)));
+  return Notes() += out;
 }
 
-namespace {
+}  // namespace relative_positions
 
-Exhibit exhibit_of(const ShowRequest& request) {
+Exhibit show_relative_positions(const ShowRequest& request) {
+  using namespace relative_positions;
   constexpr int64_t kDrawn = 8;
   const int64_t longest = request.length.value_or(2048), dim = request.dim.value_or(16);
   const uint64_t seed = request.seed.value_or(0);
-  Exhibit exhibit;
-  exhibit.title = said("T5's bias in two forms, and Toeplitz products (8.3.2)");
-  exhibit.text = said(
-      "Scores of query i and key j with a learned bias b per distance:\n"
-      "  tutorial:  (q k + b[clip(i - j, -{0}, {0})]) / sqrt(d), {1} numbers\n"
-      "  t5:        q k / sqrt(d) + b[bucket(j - i)], {2} buckets up to {3}, as\n"
-      "             in Raffel et al. 2020 and in `--positions t5`\n\n",
-      kClip, 2 * kClip + 1, kBuckets, kMaxDistance);
+  Exhibit exhibit{.title = said("T5's bias in two forms, and Toeplitz products (8.3.2)"),
+                  .text = told("relative-positions-2", kClip, 2 * kClip + 1, kBuckets, kMaxDistance)};
   exhibit.text += forms_of_t5(dim, seed);
   for (const Wanted& wanted : {kWanted[1], kWanted[4]}) exhibit.drawings.push_back(draw_best(wanted));
   tell_products(exhibit, longest, dim, seed);
-  exhibit.text += "\n" + attention_by_fft(dim, seed);
-  exhibit.text += drawing::wrapped(said(
-      "\nThe tutorial's appendix says that the bias can be computed in O(n log n). That holds for products of B, and "
-      "for attention whose scores depend on distances alone, or with a product of features instead of exp(q k). The "
-      "scores of attention are the sum of B and of q k, which is not constant along a diagonal, and B alone saves "
-      "nothing "
-      "there.\n"));
+  exhibit.text += "\n";
+  exhibit.text += attention_by_fft(dim, seed);
+  exhibit.text += "\n" + drawing::wrapped(told("relative-positions-3"));
 
   std::vector<std::string> labels;
   for (int64_t i = 0; i < kDrawn; ++i) labels.push_back(fmt::format("{}", i));
@@ -291,10 +276,5 @@ Exhibit exhibit_of(const ShowRequest& request) {
   exhibit.drawings.push_back(draw_matrix(said("Bias + q k / sqrt(d)"), scores, labels, labels, -high, high));
   return exhibit;
 }
-
-}  // namespace
-}  // namespace relative_positions
-
-Exhibit show_relative_positions(const ShowRequest& request) { return relative_positions::exhibit_of(request); }
 
 }  // namespace tapegrad::tasks

@@ -3,11 +3,11 @@
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/train/drawing/heatmap.h>
 #include <tapegrad/train/drawing/page.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/files.h>
 #include <tapegrad/tutorials/show/show.h>
+#include <tapegrad/tutorials/widgets/widget.h>
 
 #include <algorithm>
 #include <cmath>
@@ -138,21 +138,6 @@ constexpr Topic kTopics[] = {
                .otherwise = "an untrained Transformer of the copy task"}},
 };
 
-// A terminal's text: paragraphs, and as they are, lines that begin with spaces or have columns.
-std::string text_html(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find("\n\n"), text.size());
-    const std::string_view block = text.substr(0, end);
-    text.remove_prefix(std::min(text.size(), text.find_first_not_of('\n', end)));
-    const bool prose = !block.starts_with(' ') && block.find("  ") == block.npos && block.find("\n ") == block.npos &&
-                       block.find('[') == block.npos;
-    out += fmt::format(fmt::runtime(prose ? "<p>{}</p>\n" : "<div class=\"card\"><pre>{}</pre></div>\n"),
-                       drawing::escape_markup(block));
-  }
-  return out;
-}
-
 std::string html_of(const Exhibit& exhibit) {
   std::string body = fmt::format("<h1>{}</h1>\n<div class=\"maps\">\n", drawing::escape_markup(exhibit.title));
   if (exhibit.whole.body.empty()) {
@@ -160,9 +145,10 @@ std::string html_of(const Exhibit& exhibit) {
   } else {
     drawing::card(body, exhibit.whole, exhibit.drawings);
   }
-  body += fmt::format("</div>\n<h2>{}</h2>\n{}", said("Step by step"), text_html(exhibit.text));
-  return drawing::page(fmt::format("tapegrad: {}", exhibit.title), body,
-                       {.language = tutorial::code_of(tutorial::language_of_locale())});
+  body += fmt::format("</div>\n<h2>{}</h2>\n{}", said("Step by step"), exhibit.text.html());
+  return drawing::page(
+      fmt::format("tapegrad: {}", exhibit.title), body,
+      {.language = tutorial::code_of(tutorial::language_of_locale()), .style = tutorial::widget_style()});
 }
 
 }  // namespace
@@ -198,26 +184,6 @@ double log_slope(std::span<const double> x, std::span<const double> y) {
   return n < 2 ? std::numeric_limits<double>::quiet_NaN() : (n * sxy - sx * sy) / (n * sxx - sx * sx);
 }
 
-drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,
-                             const std::vector<std::string>& columns, double low, double high, int digits,
-                             const std::vector<std::size_t>& outlined) {
-  drawing::Heatmap map;
-  map.outlined = outlined;
-  map.low = low < 0 ? 0 : low;
-  map.high = high;
-  map.title = title;
-  map.row_labels = rows;
-  map.column_labels = columns;
-  map.is_signed = low < 0;
-  constexpr std::size_t kMostWithValues = 10;  // rows and columns
-  for (const double value : x.to(kFloat64).to_vector<double>()) {
-    map.values.push_back(static_cast<float>(map.is_signed ? value / high : (value - low) / (high - low)));
-    if (std::max(rows.size(), columns.size()) <= kMostWithValues) map.texts.push_back(drawing::fixed(value, digits));
-  }
-  if (digits == 0) return draw(map);
-  return drawing::grid({draw(map), draw(drawing::HeatScale{.low = low < 0 ? -high : low, .high = high})}, 1);
-}
-
 int show(const ShowRequest& request) {
   const auto topic =
       std::find_if(std::begin(kTopics), std::end(kTopics), [&](const Topic& t) { return t.name == request.topic; });
@@ -232,7 +198,7 @@ int show(const ShowRequest& request) {
       train::in_its_folder(svg),
       drawing::svg_file(exhibit.whole.body.empty() ? drawing::grid(exhibit.drawings, exhibit.columns) : exhibit.whole));
   train::replace_file(train::in_its_folder(html), html_of(exhibit));
-  if (!request.quiet) print_text(fmt::format("=== {} ===\n\n{}\n", exhibit.title, exhibit.text));
+  if (!request.quiet) print_text(fmt::format("=== {} ===\n\n{}\n", exhibit.title, exhibit.text.terminal()));
   print_text(said("Plots: {}, {}\n", svg.string(), html.string()));
   return 0;
 }

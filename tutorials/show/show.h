@@ -5,6 +5,7 @@
 #include <tapegrad/tasks/settings/settings.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/train/drawing/svg.h>
+#include <tapegrad/tutorials/show/notes.h>
 
 #include <cstdint>
 #include <optional>
@@ -34,8 +35,8 @@ int show(const ShowRequest& request);
 // The output of a topic.
 struct Exhibit {
   std::string title;
-  std::string text;  // for a terminal of 80 columns
-  std::vector<drawing::Drawing> drawings;
+  Notes text;
+  std::vector<drawing::Drawing> drawings = {};
   int columns = 2;  // of drawings in the .svg file
   // All of it as one drawing, which the drawings are the parts of: in the .svg file, and on pages that are wide enough.
   drawing::Drawing whole = {};
@@ -80,11 +81,5 @@ Exhibit show_architecture(const ShowRequest& request);        // 8.4, and tutori
 // The slope of the line through the logarithms of x and y, by least squares, without points that are not finite; NaN
 // for fewer than two.
 double log_slope(std::span<const double> x, std::span<const double> y);
-// A heatmap of x [rows, columns], shaded from `low` to `high`, or from -high to high if low is negative. Up to 10 x 10
-// cells show their values, with `digits` after the decimal point. A colour bar is below, except for whole numbers; rows
-// that are `outlined` have a frame.
-drawing::Drawing draw_matrix(std::string_view title, const Tensor& x, const std::vector<std::string>& rows,
-                             const std::vector<std::string>& columns, double low, double high, int digits = 2,
-                             const std::vector<std::size_t>& outlined = {});
 
 }  // namespace tapegrad::tasks

@@ -7,7 +7,7 @@ touch.attention = (root, {heads, decoding}, language) => {
   if (!heads.length) return;
   const {element} = touch, part = (title) => root.appendChild(element("div", {class: "part"}, element("h3", {}, title)));
   if (decoding) touch.decoding(part(language === "ko" ? "한 단계씩 보는 디코딩" : "Decoding, step by step"), heads, decoding, language);
-  touch.attentionRows(part(language === "ko" ? "모든 헤드에서 본 한 토큰" : "One token in every head"), heads, language);
+  touch.attentionRows(part(language === "ko" ? "토큰 하나를 모든 헤드에서 보기" : "One token in every head"), heads, language);
 };
 
 // A button that calls advance() again and again until it returns false.

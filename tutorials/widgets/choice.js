@@ -33,8 +33,8 @@ touch.choice = (root, given, language) => {
     const kept = [...plain.keys()].sort((a, b) => plain[b] - plain[a]).slice(0, state.beams);
     const beams = paths.filter((path) => kept.includes(path.first)).slice(0, state.beams);
     shown.replaceChildren(
-      part(say("확률: 모델의 것, 온도와 top-k, top-p 뒤", "Probabilities: the model's, and after temperature, top-k and top-p"),
-        touch.table(data.words, [say("모델", "model"), say("고를 때", "when drawn")], data.words.map((_, i) => [plain[i], now[i]]), {digits: 3})),
+      part(say("확률: 모델의 확률과, 온도, top-k, top-p를 적용한 확률", "Probabilities: the model's, and after temperature, top-k and top-p"),
+        touch.table(data.words, [say("모델", "model"), say("적용한 뒤", "when drawn")], data.words.map((_, i) => [plain[i], now[i]]), {digits: 3})),
       part(say("탐욕적 디코딩", "Greedy"), element("p", {}, `${sentence(after.words)} (${after.p.toFixed(4)})`)),
       part(say(`빔 ${state.beams}개 (첫 단어: ${kept.map((i) => data.words[i]).join(", ")})`, `${state.beams} beams, from the first words ${kept.map((i) => data.words[i]).join(", ")}`),
         element("ol", {}, ...beams.map((path) => element("li", {}, `${sentence(path.words)} (${path.p.toFixed(4)})`)))));

@@ -31,12 +31,12 @@ touch.mask = (root, data, language) => {
       const sums = kept.map((row) => row.reduce((a, b) => a + b, 0));
       weights = kept.map((row, t) => row.map((v) => (sums[t] > 0 ? v / sums[t] : 0)));
       parts.push(part(say("softmax(점수): 가려질 토큰도 분모에 들어갑니다", "softmax(scores): hidden tokens are in the denominator, too"), touch.table(rows, columns, full, {digits: 3})),
-        part(say("가린 뒤, 합은 1이 아닙니다", "After the mask, rows do not add up to 1"), touch.table(rows, [...columns, say("합", "sum")], kept.map((row, t) => [...row, sums[t]]), {digits: 3})));
+        part(say("가린 뒤: 합이 1이 아닙니다", "After the mask, rows do not add up to 1"), touch.table(rows, [...columns, say("합", "sum")], kept.map((row, t) => [...row, sums[t]]), {digits: 3})));
     }
     parts.push(part(say("가중치", "Weights"), touch.table(rows, columns, hidden(weights, null), {digits: 3})));
     const empty = rows.filter((_, t) => !allowed[t].some(Boolean));
     if (empty.length) {
-      parts.push(element("p", {}, say(`볼 토큰이 없는 행: ${empty.join(", ")}. 소프트맥스는 0/0이고 PyTorch에서는 NaN입니다. tapegrad의 어텐션은 0을 씁니다.`,
+      parts.push(element("p", {}, say(`볼 토큰이 없는 행: ${empty.join(", ")}. 소프트맥스가 0/0이 되어 PyTorch에서는 NaN이 나오고, tapegrad의 어텐션에서는 0이 됩니다.`,
         `Rows with nothing to see: ${empty.join(", ")}. Their softmax is 0/0, NaN in PyTorch; tapegrad's attention uses 0.`)));
     }
     shown.replaceChildren(...parts);

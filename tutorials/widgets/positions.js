@@ -44,10 +44,10 @@ touch.positions = (root, data, language) => {
     const first = contextsOf(tokens.map((_, i) => i)), now = contextsOf(order);
     const moved = order.map((word, place) => Math.max(...now[place].map((v, i) => Math.abs(v - first[word][i]))));
     const columns = [...now[0].map((_, i) => String(i + 1)), say("달라진 크기", "change")];
-    shown.replaceChildren(element("h3", {}, say("각 단어의 문맥 벡터, 처음 순서와의 차이", "Context of each word, and its change from the first order")),
+    shown.replaceChildren(element("h3", {}, say("각 단어의 문맥 벡터와, 처음 순서일 때와의 차이", "Context of each word, and its change from the first order")),
       touch.table(order.map((word) => tokens[word]), columns, now.map((row, t) => [...row, moved[t]]), {digits: 3, high: 2}),
       element("p", {}, Math.max(...moved) < 1e-9
-        ? say("어떤 단어의 벡터도 달라지지 않습니다.", "No word's vector has changed.")
+        ? say("어느 단어의 벡터도 달라지지 않았습니다.", "No word's vector has changed.")
         : say(`가장 큰 차이: ${Math.max(...moved).toFixed(3)}`, `Largest change: ${Math.max(...moved).toFixed(3)}`)));
   };
   const waves = () => {

@@ -257,7 +257,7 @@ touch.stepKorean = {
   "y = x with its axes in another order": "y = 축의 순서를 바꾼 x", "dx = dy, moved back": "dx = 순서를 되돌린 dy",
   "y = x, repeated": "y = 되풀이한 x", "dx = sum of dy over the repetitions": "dx = 되풀이한 것에 걸친 dy의 합",
   "dx = dy there, else 0": "그 자리에서 dx = dy, 나머지는 0", "y = the inputs side by side": "y = 입력을 이어 붙인 것",
-  "each input: its part of dy": "입력마다 dy에서 제 몫", "dx[place of y[i]] += dy[i]": "dx[y[i]의 자리] += dy[i]",
+  "each input: its part of dy": "입력마다 dy에서 그 입력에 해당하는 부분", "dx[place of y[i]] += dy[i]": "dx[y[i]의 자리] += dy[i]",
   "y = the largest of x": "y = x에서 가장 큰 값들", "y = a where the condition is true, else b": "조건이 참이면 y = a, 아니면 b",
   "da = dy where it is true, else 0; db the reverse": "조건이 참이면 da = dy, 아니면 0. db는 반대",
   "y = x, or a number where the mask is true": "y = x, 마스크가 참인 자리는 정한 수",
@@ -612,7 +612,7 @@ touch.step = (root, data, language) => {
     if (waiting) setTimeout(later, 0);
   };
 
-  root.append(summary, element("p", {}, say("연산마다 막대 하나, 순전파의 차례로: 높이는 가장 큰 기울기의 로그입니다. 누르면 열립니다.",
+  root.append(summary, element("p", {}, say("막대 하나가 연산 하나이며 순전파의 순서로 놓았습니다. 높이는 가장 큰 기울기의 로그입니다. 누르면 열립니다.",
     "One bar per operation, in forward order; its height is the logarithm of its largest gradient. A click opens it.")), bars, inspector,
     element("h2", {}, say("토큰", "Tokens")), tokens,
     element("h2", {}, say("순전파", "Forward")), forward, element("h2", {}, say("역전파: 테이프를 끝에서부터", "Backward: the tape from its end")), backward);

@@ -5,13 +5,12 @@
 #include <tapegrad/tutorials/exercises/exercises.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/html.h>
+#include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/originals.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/runs.h>
 #include <tapegrad/tutorials/show/show.h>
 #include <tapegrad/tutorials/sources.h>
-
-#include <cctype>
 
 namespace tapegrad::tests {
 namespace {
@@ -76,14 +75,7 @@ TEST(TutorialOriginals, EveryNameFindsItsSection) {
     EXPECT_TRUE(names.contains(name)) << name;
 }
 
-// Small letters without underlines: SelfAttention_v1 is SelfAttentionV1.
-std::string plain_name(std::string_view text) {
-  std::string out;
-  for (const char c : text)
-    if (c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
+// As a class of its own, under the tutorial's name.
 TEST(TutorialOriginals, EveryClassIsWrittenOutOnItsPage) {
   int classes = 0;
   for (const Original& original : originals()) {
@@ -92,10 +84,9 @@ TEST(TutorialOriginals, EveryClassIsWrittenOutOnItsPage) {
       for (const Page* page : pages())
         if (page->tutorial == original.tutorial && is_about(*page, place.section))
           for (const Lines& lines : page->lines) code += snippet(lines.snippet);
-      code = plain_name(code);
       for (const std::string_view name : place.names) {
         if (name[0] < 'A' || name[0] > 'Z' || name == "TOKEN_DICT" || name == "Noam") continue;
-        EXPECT_NE(code.find(plain_name(name)), std::string::npos)
+        EXPECT_TRUE(std::regex_search(code, std::regex(fmt::format("(struct|using|optim::) ?{}\\b", name))))
             << original.tutorial << " " << place.section << ": " << name;
         ++classes;
       }
@@ -167,8 +158,11 @@ TEST(TutorialOriginals, EveryExperimentIsOnThePageOfItsSection) {
     })) << name;
   }
   for (const Page* page : pages())
-    for (const Experiment& one : page->experiments)
+    for (const Experiment& one : page->experiments) {
       EXPECT_TRUE(std::ranges::any_of(tasks::topics(), [&](const tasks::Topic& t) { return t.name == one.topic; }));
+      for (const std::string_view table : {one.table.ko, one.table.en})  // of a stored run
+        EXPECT_FALSE(table_of(table, {}, {}).empty()) << place_of(*page) << ": " << one.topic;
+    }
 }
 
 TEST(TutorialOriginals, EveryExerciseIsOnThePageOfItsSection) {

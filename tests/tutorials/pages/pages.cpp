@@ -392,6 +392,20 @@ TEST(TutorialPages, LinesInTheTerminalAreNarrow) {
   }
 }
 
+TEST(TutorialPages, NumbersHaveTheTutorialsWords) {
+  const Table words = table_of("1.5 -inf\n2 30", {"I", "love"}, {"dim1", "dim2"});
+  EXPECT_EQ(words.terminal(), "     dim1 dim2\nI     1.5 -inf\nlove    2   30\n");
+  EXPECT_EQ(table_of("1.5 -inf\n2 30", {}, {}).terminal(), "1.5 -inf\n  2   30\n");
+  EXPECT_EQ(table_of("4 10 32\n4 10", {"x", "mask"}, {}).terminal(), "x    4 10 32\nmask 4 10\n");
+  EXPECT_NE(words.html().find("<tr><th>love</th><td>2</td><td>30</td></tr>"), std::string::npos) << words.html();
+  for (const char* const alone : {"7", "1 2\n3", ""}) EXPECT_TRUE(table_of(alone, {}, {}).empty()) << alone;
+  EXPECT_EQ(error_of([] { (void)table_of("1 2\n3 4", {"I"}, {}); }), "[tutorial] expected words of 2 rows, got 1");
+  int named = 0;
+  for (const Computed& made : made_pages())
+    for (const tasks::tutorial::Number& number : made.numbers) named += !number.rows.empty() || !number.columns.empty();
+  EXPECT_GE(named, 50);
+}
+
 TEST(TutorialPages, PlainNumbersHaveNoBrackets) {
   EXPECT_EQ(plain("[[0.2  0.8 0.3]\n [0.7 1. ]]"), "0.2 0.8 0.3\n0.7 1.");
   EXPECT_EQ(plain("tensor([1, 2])"), "tensor( 1 2 )");

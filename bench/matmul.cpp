@@ -1,11 +1,16 @@
 // Matrix products of the tasks' and GPT-2's shapes, in GFLOP/s and as a share of the processor's peak.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
+#include <string>
 #include <vector>
 
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/kernels/product/blas.h>
+#include <tapegrad/autograd/kernels/product/blas_choice.h>
 #include <tapegrad/autograd/parallel.h>
+#include <tapegrad/tapegrad.h>
 
 namespace tapegrad {
 namespace {
@@ -82,6 +87,52 @@ BENCHMARK(heads)
     ->Args({256, 7, 64, 1})
     ->Args({256, 7, 64, 2})
     ->Args({48, 64, 64, 2});
+
+// BLIS and our tiles in turns, with operands from memory: the measurements behind faster_on_blis in blas_choice.h. The
+// label names what computes the product, and says "loses" if the other one is more than 3 % faster.
+// Arguments: rows, in, out of a linear layer; 0 forward, 1 the gradient of x, 2 the gradient of the weight; threads.
+void choice(benchmark::State& state) {
+  const int64_t rows = state.range(0), in = state.range(1), out = state.range(2);
+  set_num_threads(static_cast<int>(state.range(4)));
+  const Tensor x = full({rows, in}, 0.5f), w = full({out, in}, 0.25f), dy = full({rows, out}, 0.5f);
+  float *const xp = x.mutable_data<float>(), *const wp = w.mutable_data<float>(), *const dyp = dy.mutable_data<float>();
+  std::vector<float> others(24 << 20);
+  const blas::Product<float> products[] = {
+      {rows, out, in, 1, {xp, in, 1}, {wp, 1, in}, 0, {dyp, out, 1}},
+      {rows, in, out, 1, {dyp, out, 1}, {wp, in, 1}, 0, {xp, in, 1}},
+      {out, in, rows, 1, {dyp, 1, out}, {xp, in, 1}, 0, {wp, in, 1}},
+  };
+  const blas::Product<float>& p = products[state.range(3)];
+  std::vector<double> seconds[2];
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      for (std::size_t at = 0; at < others.size(); at += 16) others[at] += 1;
+      const auto begin = std::chrono::steady_clock::now();
+      blas::gemm<float>(i == 0 ? Products::blis : Products::own, p.m, p.n, p.k, 1, p.a, p.b, 0, p.c);
+      seconds[i].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+  }
+  for (auto& all : seconds) std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end());
+  const double on_blis = seconds[0][seconds[0].size() / 2], in_tiles = seconds[1][seconds[1].size() / 2];
+  const bool chosen = blas::on_blis(p, Products::automatic);
+  state.counters["GFLOP/s_BLIS"] = 2e-9 * static_cast<double>(rows * in * out) / on_blis;
+  state.counters["BLIS/tiles"] = in_tiles / on_blis;
+  state.SetLabel(std::string(chosen ? "BLIS" : "tiles") +
+                 ((chosen ? on_blis / in_tiles : in_tiles / on_blis) > 1.03 ? ", loses" : ""));
+}
+void linear_layers(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"rows", "in", "out", "kind", "threads"})->UseRealTime()->Iterations(15);
+  constexpr int64_t kLayers[][2] = {{256, 256},  {384, 1536}, {512, 512},   {768, 768},
+                                    {768, 3072}, {3072, 768}, {1024, 4096}, {4096, 1024}};
+  for (const int64_t rows : {64, 128, 256, 512, 1024, 2048}) {
+    for (const auto& [in, out] : kLayers) {
+      for (int64_t kind = 0; kind < 3; ++kind) {
+        for (const int64_t threads : {1, 2}) bench->Args({rows, in, out, kind, threads});
+      }
+    }
+  }
+}
+BENCHMARK(choice)->Apply(linear_layers);
 
 // An empty loop over two pieces: what it costs to have helpers at all.
 void parallel_loop(benchmark::State& state) {

@@ -1,4 +1,4 @@
-// A matrix product, and the choice of what computes it: BLIS or our tiles. Only blas.cpp includes it.
+// A matrix product, and the choice of what computes it: BLIS or our tiles.
 #pragma once
 
 #include <tapegrad/autograd/detail/pieces.h>
@@ -15,18 +15,14 @@
 
 namespace tapegrad::blas {
 
-inline constexpr int64_t kTile = 256;                // most columns of a tile of C; and most rows, if L2 has 512 KiB
-inline constexpr int64_t kLeastDouble = 512 << 10;   // multiplications of a product that BLIS computes, in float64,
-inline constexpr int64_t kLeastAvx2 = 6 << 20;       // and in float32 with AVX2;
-inline constexpr int64_t kLeastWeight = 8 << 20;     // elements of B, with AVX-512, for few rows
-inline constexpr int64_t kLeastAliased = 512 << 10;  // the same for many rows that fall on the same lines of the cache
-inline constexpr int64_t kLeastTile = 128 * 384;     // elements of C for each of many threads: each packs its operands
-inline constexpr int64_t kPieceWork = 800000;        // least multiplications of a piece for another thread: about 20 us
-inline constexpr int64_t kPackWork = 16 << 10;       // least elements to pack on another thread
-inline constexpr int64_t kSharedB = 2 << 20;         // up to this many, B is packed once for all tiles
-inline constexpr int64_t kFewOutputs = 128 * 128;    // a C of at most this size is split along k if k is long
-inline constexpr int64_t kCaches = 4;                // second-level caches: a smaller B is taken to be in a cache
-inline constexpr int64_t kFewSums = 64;              // the same if B is read column by column
+inline constexpr int64_t kTile = 256;              // most columns of a tile of C; and most rows, if L2 has 512 KiB
+inline constexpr int64_t kLeastTile = 128 * 384;   // elements of C for each of many threads: each packs its operands
+inline constexpr int64_t kPieceWork = 800000;      // least multiplications of a piece for another thread: about 20 us
+inline constexpr int64_t kPackWork = 16 << 10;     // least elements to pack on another thread
+inline constexpr int64_t kSharedB = 2 << 20;       // up to this many, B is packed once for all tiles
+inline constexpr int64_t kFewOutputs = 128 * 128;  // a C of at most this size is split along k if k is long
+inline constexpr int64_t kCaches = 4;              // second-level caches: a smaller B is taken to be in a cache
+inline constexpr int64_t kFewSums = 64;            // the same if B is read column by column
 
 template <class T>
 struct Product {
@@ -89,21 +85,19 @@ struct Product {
   }
 };
 
-// Whether BLIS is at least as fast as our tiles, or at most 3 % slower: bench/NOTES.md lists the measurements. It packs
-// both operands; our tiles read rows of A in place, which pays for the narrow ones.
+// Whether BLIS is more than 3 % faster than our tiles on the processors where `bench_matmul --benchmark_filter=choice`
+// was run (bench/NOTES.md). It packs both operands; our tiles read rows of A in place, which pays for the narrow ones.
 template <class T>
 bool faster_on_blis(const Product<T>& p) {
-  const bool many_threads = num_threads() > 2 && p.m * p.n < num_threads() * kLeastTile;
-  if (p.c.col_stride != 1 || many_threads) return false;
-  const int64_t multiplications = p.m * p.n * p.k;
+  if (p.c.col_stride != 1 || (num_threads() > 2 && p.m * p.n < num_threads() * kLeastTile)) return false;
   if (sizeof(T) == sizeof(double)) {  // ours is more than 1.3 times as fast for less, and for few rows or columns
-    return multiplications >= kLeastDouble && p.m >= 32 && p.n >= 32;
+    return p.m * p.n * p.k >= 512 << 10 && p.m >= 32 && p.n >= 32;
   }
-  if (kernel_family() == KernelFamily::avx2) return p.m >= 128 && p.n >= 64 && multiplications >= kLeastAvx2;
-  // The gradient of a weight, of x, and rows of A that our tiles would have to copy.
-  if (p.a.col_stride != 1) return p.m >= 384 && p.n >= 384 && (p.k >= 512 || p.n >= 1536);
-  if (p.b.col_stride == 1 && p.m >= 256 && p.n >= 512 && p.k * p.n >= kLeastWeight) return true;
-  return p.m >= 512 && p.n >= 384 && p.k * p.n >= kLeastAliased && aliased<T>(p.a.row_stride, 1);
+  // Rows of A that our tiles would have to copy, and with AVX-512 the gradients of a weight and of x.
+  if (p.m >= 512 && p.n >= 384 && p.k >= 1536 && aliased<T>(p.a.row_stride, p.a.col_stride)) return true;
+  if (kernel_family() == KernelFamily::avx2) return false;
+  if (p.a.col_stride != 1) return p.m >= 384 && p.n >= 1536;
+  return p.b.col_stride == 1 && p.m >= 512 && p.n >= 512 && p.k * p.n >= 8 << 20;
 }
 
 template <class T>

@@ -18,6 +18,7 @@
 #include <limits>
 #include <ostream>
 #include <random>
+#include <set>
 #include <vector>
 
 namespace tapegrad {
@@ -136,8 +137,8 @@ TEST(Blas, ProductsCutIntoTilesAndThinOnes) {
 
 TEST(Blas, LargeProductsOnBlis) {
   const tests::KeepThreads restore;
-  check_gemm<float>({513, 530, 517, 0, 1, 0, 1, 0});
-  check_gemm<float>({512, 515, 600, 1, 0, 2, -0.5, 1});
+  check_gemm<float>({513, 385, 1536, 0, 1, 0, 1, 0});     // rows of A that fall on the same lines of the cache
+  check_gemm<float>({385, 1540, 300, 1, 0, 2, -0.5, 1});  // a weight's gradient, with AVX-512
   check_gemm<double>({520, 512, 512, 2, 1, 0, 1, 0.75});
   EXPECT_NE(blis_description().find(name(kernel_family())), std::string::npos) << blis_description();
 }
@@ -216,6 +217,8 @@ TEST(Blas, TheSameBitsWhoeverComputes) {
   std::vector<Case> several = kTiled;
   several.insert(several.end(), {{520, 530, 515, 1, 0, 0, 1, 0},   // a weight's gradient
                                  {515, 520, 530, 0, 0, 0, 1, 1},   // several blocks of A and of k
+                                 {512, 384, 1536, 0, 1, 0, 1, 0},  // by default on BLIS,
+                                 {511, 384, 1536, 0, 1, 0, 1, 0},  // and with one row less in our tiles
                                  {700, 3090, 40, 0, 1, 0, 1, 0},   // several blocks of B, or of A, for BLIS's kernels
                                  {3090, 500, 20, 1, 0, 0, 1, 1},   // the same of the other operand
                                  {4, 1500, 700, 0, 1, 0, 1, 0}});  // few rows
@@ -234,23 +237,25 @@ TEST(Blas, TellsWhatComputes) {
   EXPECT_EQ(small, always ? Engine::blis : Engine::small);
   EXPECT_EQ(blas::engine_of_linear(120, 120, 120), always ? Engine::blis : Engine::tiles);
   const Engine large = products() == Products::own || !has ? Engine::tiles : Engine::blis;
-  const std::vector<float> a(512 * 512, 1), b(512 * 512, 2);
-  std::vector<float> c(512 * 512);  // A is stored by columns, as for the gradient of a weight
-  const auto counted = [&](int64_t n, Engine engine) {
+  const Engine less = always ? Engine::blis : Engine::tiles;  // a row less than BLIS computes
+  const std::vector<float> a(512 * 1536, 1), b(1536 * 384, 2);
+  std::vector<float> c(512 * 384);
+  const auto counted = [&](int64_t m, int64_t n, int64_t k, Engine engine) {
     const auto before = product_counts();
-    gemm<float>(n, n, n, 1, {a.data(), 1, n}, {b.data(), n, 1}, 0, {c.data(), n, 1});
+    gemm<float>(m, n, k, 1, {a.data(), k, 1}, {b.data(), n, 1}, 0, {c.data(), n, 1});
     return product_counts()[static_cast<std::size_t>(engine)] - before[static_cast<std::size_t>(engine)];
   };
-  EXPECT_EQ(counted(20, small), 0) << "nobody asks";
+  EXPECT_EQ(counted(20, 20, 20, small), 0) << "nobody asks";
   const Profiler profiler({.measure_peak = false});
-  EXPECT_EQ(counted(20, small), 20 * 20 * 20);
-  EXPECT_EQ(counted(512, large), 512 * 512 * 512);
+  EXPECT_EQ(counted(20, 20, 20, small), 20 * 20 * 20);
+  EXPECT_EQ(counted(512, 384, 1536, large), 512 * 384 * 1536);
+  EXPECT_EQ(counted(511, 384, 1536, less), 511 * 384 * 1536);
   const ProfileReport report = profiler.report();
   const auto& told = report.products;
   double all = 0;
   for (const auto& [engine, multiplications] : told) all += multiplications;
-  EXPECT_EQ(all, 512 * 512 * 512 + 20 * 20 * 20);
-  EXPECT_EQ(told.size(), large == small ? 1U : 2U);
+  EXPECT_EQ(all, 1023 * 384 * 1536 + 20 * 20 * 20);
+  EXPECT_EQ(told.size(), std::set({small, large, less}).size());
 }
 
 TEST(Blas, NanAndInfinityPropagate) {

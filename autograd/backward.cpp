@@ -4,6 +4,7 @@
 #include <tapegrad/autograd/detail/nan_trap.h>
 #include <tapegrad/autograd/detail/per_example.h>
 #include <tapegrad/autograd/detail/profile.h>
+#include <tapegrad/autograd/detail/row_sums.h>
 #include <tapegrad/autograd/detail/tape_memory.h>
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/leaf_names.h>
@@ -75,7 +76,8 @@ class Tape::BackwardRun {
   int64_t last() const { return last_; }
   int64_t first() const { return first_; }
   Tensor take_gradient(int64_t position);
-  void give(int64_t position, const Tensor& dy);
+  void give(int64_t position, const Tensor& dy, RowGradient rows = {});
+  RowGradient take_rows(int64_t position) { return rows_.empty() ? RowGradient() : rows_.take(position); }
   void propagate(int64_t position, const Tensor& dy);
   void end_node(int64_t position);
   Gradients gradients();
@@ -100,6 +102,7 @@ class Tape::BackwardRun {
   Grads call(detail::Node& node, const Tensor& dy, BackwardPass& pass, int64_t position);
   BackwardPass pass_of(const detail::Node& node) const;
   void accumulate(const Op& op, int64_t position, Tensor grad);
+  void accumulate_rows(const Op& op, int64_t position);
 
   Tape* tape_;
   detail::TapeMemory& memory_;
@@ -112,6 +115,8 @@ class Tape::BackwardRun {
   int64_t first_ = 0;
   PoolVector<int64_t> kept_;  // of BackwardOptions::keep and only
   Gradients::Entries found_;
+  Gradients::SparseEntries found_rows_;
+  detail::RowSums rows_;
   const detail::BackwardTimer timer_;
   const Autocast as_recorded_{kFloat32};  // each operation's backward computes in the type of its forward
 };
@@ -124,6 +129,8 @@ Gradients Layers::run_backward(Tape& tape, const Tensor& loss, const BackwardOpt
     if (dy.defined()) {
       run.give(position, dy);       // to the caller: of a leaf, or of a tensor in BackwardOptions::keep
       run.propagate(position, dy);  // to the inputs
+    } else if (RowGradient rows = run.take_rows(position); rows.defined()) {
+      run.give(position, dy, std::move(rows));
     }
     run.end_node(position);
   }
@@ -234,7 +241,7 @@ Gradients Tape::BackwardRun::gradients() {
       entry.grad = count == 1 ? entry.grad.reshape(shape) : zeros(shape, entry.grad.dtype());
     }
   }
-  return Gradients(std::move(found_));
+  return {std::move(found_), std::move(found_rows_)};
 }
 
 // --- one node ---
@@ -246,7 +253,7 @@ Tensor Tape::BackwardRun::take_gradient(int64_t position) {
   return dy;
 }
 
-void Tape::BackwardRun::give(int64_t position, const Tensor& dy) {
+void Tape::BackwardRun::give(int64_t position, const Tensor& dy, RowGradient rows) {
   const Tensor& leaf = memory_.node(position).leaf;
   if (!leaf.defined()) {
     const bool wanted = std::find(kept_.begin(), kept_.end(), position) != kept_.end();
@@ -257,10 +264,11 @@ void Tape::BackwardRun::give(int64_t position, const Tensor& dy) {
   if (place.tape == TapeIndex::kFrozenLeaf) place.tape = TapeIndex::kLeaf;  // frozen after it was recorded
   if (!options_.sink) {
     found_.push_back({place, dy});
+    if (rows.defined()) found_rows_.push_back({place, std::move(rows), Tensor()});
     return;
   }
   if (!retain_) memory_.release_leaf(position);  // all that has it as an input is gone
-  options_.sink->take(place, dy);
+  rows.defined() ? options_.sink->take_rows(place, rows) : options_.sink->take(place, dy);
 }
 
 void Tape::BackwardRun::propagate(int64_t position, const Tensor& dy) {
@@ -307,6 +315,7 @@ Grads Tape::BackwardRun::run_node(int64_t position, const Tensor& dy) {
   BackwardPass pass = pass_of(node);
   if (!create_graph_ && !tape_->trap_nan_ && memory_.needed.empty() && examples_ == 0) pass.sums = memory_.sums;
   pass.examples = examples_;
+  if (!create_graph_ && examples_ == 0) pass.rows = &rows_.given;
   Grads grads = call(node, dy, pass, position);
   require_tape();
   if (!retain_) node.backward.reset();  // before the gradients are summed
@@ -315,6 +324,7 @@ Grads Tape::BackwardRun::run_node(int64_t position, const Tensor& dy) {
     if (grads[i].defined())
       detail::require_finite(memory_, grads[i], op.name, position, fmt::format("gradient of input {}", i));
   }
+  if (rows_.given.defined()) accumulate_rows(op, position);
   return grads;
 }
 
@@ -372,6 +382,7 @@ void Tape::BackwardRun::accumulate(const Op& op, int64_t position, Tensor grad) 
   }
   if (examples_ > 0) grad = detail::in_form(op, grad, target.shape, examples_, target.leaf);
   Tensor& sum = sum_of(position);
+  if (const RowGradient rows = take_rows(position); rows.defined()) sum = rows.dense();
   require(!sum.defined() || sum.shape() == grad.shape(), op,
           "cannot compute gradients per example: here or in another operation, the examples of an operand of shape {} "
           "are mixed",
@@ -383,6 +394,16 @@ void Tape::BackwardRun::accumulate(const Op& op, int64_t position, Tensor grad) 
   } else {
     sum = add(sum, grad);
   }
+}
+
+// Adds the rows that the operation at `position` gave. They stay rows if nothing else adds to the input, a leaf.
+void Tape::BackwardRun::accumulate_rows(const Op& op, int64_t position) {
+  RowGradient rows = std::exchange(rows_.given, {});
+  if (tape_->trap_nan_) detail::require_finite(memory_, rows.values, op.name, position, "gradient of input 0");
+  const int64_t to = memory_.inputs_of(memory_.node(position))[0];
+  if (to < 0 || !is_needed(to, kWanted | kLeads)) return;
+  if (!memory_.node(to).leaf.defined() || sum_of(to).defined()) return accumulate(op, to, rows.dense());
+  rows_.add(to, std::move(rows));
 }
 
 // --- errors ---

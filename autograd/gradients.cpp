@@ -4,6 +4,8 @@
 #include <tapegrad/autograd/ops.h>
 
 #include <algorithm>
+#include <iterator>
+#include <mutex>
 #include <string>
 
 namespace tapegrad {
@@ -27,25 +29,54 @@ auto first_from(auto& entries, const TapeIndex& place) {
                           [](const Gradients::Entry& entry, const TapeIndex& p) { return before(entry.place, p); });
 }
 
-void add_to(Tensor& sum, Tensor more) {
-  const bool own = sum.unique() && sum.is_contiguous() && sum.dtype() == more.dtype();
-  if (own && sum.tape_index().tape == 0 && more.tape_index().tape == 0) {
-    accumulate_into(sum, more);
-  } else {
-    sum = sum + more;
-  }
-}
+std::mutex making_dense;  // threads may read gradients at the same time
 
 }  // namespace
 
-Gradients::Gradients(Entries entries) : entries_(std::move(entries)) {
+Gradients::Gradients(Entries entries, SparseEntries sparse) : entries_(std::move(entries)), sparse_(std::move(sparse)) {
   std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return before(a.place, b.place); });
 }
 
-const Tensor* Gradients::find(const Tensor& leaf) const {
+Gradients::Entry* Gradients::entry_of(const Tensor& leaf) const {
   const TapeIndex place = place_of(leaf);
   const auto found = first_from(entries_, place);
-  return found != entries_.end() && found->place == place ? &found->grad : nullptr;
+  return found != entries_.end() && found->place == place ? &*found : nullptr;
+}
+
+const Tensor* Gradients::find(const Tensor& leaf) const {
+  Entry* const found = entry_of(leaf);
+  return found ? &dense(*found) : nullptr;
+}
+
+Gradients::Sparse* Gradients::sparse_of(const Entry& entry) const {
+  const auto found = std::ranges::find(sparse_, entry.place, &Sparse::place);
+  const bool is_sparse =
+      found != sparse_.end() && found->rows.defined() && (!entry.grad.defined() || entry.grad.same(found->made));
+  return is_sparse ? &*found : nullptr;
+}
+
+RowGradient* Gradients::rows(const Entry& entry) {
+  if (sparse_.empty()) return nullptr;
+  const std::lock_guard lock(making_dense);
+  Sparse* const found = sparse_of(entry);
+  return found ? &found->rows : nullptr;
+}
+
+const RowGradient* Gradients::rows(const Tensor& leaf) const {
+  const Entry* const found = entry_of(leaf);
+  return found ? const_cast<Gradients*>(this)->rows(*found) : nullptr;
+}
+
+const Tensor& Gradients::dense(Entry& entry) const {
+  if (sparse_.empty()) return entry.grad;
+  const std::lock_guard lock(making_dense);
+  if (Sparse* const found = sparse_of(entry); found && !entry.grad.defined())
+    entry.grad = found->made = found->rows.dense();
+  return entry.grad;
+}
+
+void Gradients::make_dense() const {
+  for (Entry& entry : entries_) dense(entry);
 }
 
 const Tensor& Gradients::of(const Tensor& leaf, std::string_view name) const {
@@ -75,6 +106,24 @@ void Gradients::set(const Tensor& leaf, Tensor grad) {
   }
 }
 
+void Gradients::add_to(Entry& sum, Gradients& more, Entry& other) {
+  Sparse *const own = sparse_of(sum), *const added = more.sparse_of(other);
+  if (own && added) {
+    own->rows += added->rows;
+    sum.grad = own->made = added->rows.ids = Tensor();
+    return;
+  }
+  dense(sum), more.dense(other);
+  for (Sparse* const made : {own, added})
+    if (made) *made = {};
+  const bool unique = sum.grad.unique() && sum.grad.is_contiguous() && sum.grad.dtype() == other.grad.dtype();
+  if (unique && sum.grad.tape_index().tape == 0 && other.grad.tape_index().tape == 0) {
+    accumulate_into(sum.grad, other.grad);
+  } else {
+    sum.grad = sum.grad + other.grad;
+  }
+}
+
 Gradients& Gradients::operator+=(Gradients&& more) {
   Entries sum;
   sum.reserve(std::max(entries_.size(), more.entries_.size()));
@@ -85,16 +134,24 @@ Gradients& Gradients::operator+=(Gradients&& more) {
       sum.push_back(std::move(*other++));
       continue;
     }
-    if (other != more.entries_.end() && other->place == own->place) add_to(own->grad, std::move((other++)->grad));
+    if (other != more.entries_.end() && other->place == own->place) add_to(*own, more, *other++);
     sum.push_back(std::move(*own++));
   }
   entries_ = std::move(sum);
-  more.entries_.clear();
+  std::ranges::copy_if(more.sparse_, std::back_inserter(sparse_), &RowGradient::defined, &Sparse::rows);
+  more = {};
   return *this;
 }
 
 Gradients& Gradients::operator*=(double factor) {
-  for (Entry& entry : entries_) entry.grad = entry.grad * factor;
+  for (Entry& entry : entries_) {
+    if (Sparse* const found = sparse_of(entry)) {
+      found->rows.values = found->rows.values * factor;
+      entry.grad = found->made = Tensor();
+    } else {
+      entry.grad = entry.grad * factor;
+    }
+  }
   return *this;
 }
 

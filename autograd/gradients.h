@@ -2,9 +2,11 @@
 #pragma once
 
 #include <tapegrad/autograd/pool.h>
+#include <tapegrad/autograd/row_gradient.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +19,8 @@ class GradientSink {
   virtual ~GradientSink() = default;
   /// The place of the leaf, and its gradient.
   virtual void take(const TapeIndex& leaf, const Tensor& grad) = 0;
+  /// The same for a gradient that is 0 except in some rows.
+  virtual void take_rows(const TapeIndex& leaf, const RowGradient& grad) { take(leaf, grad.dense()); }
   /// Called after every operation's backward, and after take(). `may_write`: nothing that is still to run reads the
   /// leaves that were taken so far (Reads), so, unless the graph is retained, their values may be changed.
   virtual void ran_node(bool may_write) = 0;
@@ -39,7 +43,10 @@ class [[nodiscard]] Gradients {
   const Tensor& operator[](const Named& leaf) const { return of(leaf.tensor(), leaf.name()); }
   /// nullptr instead of the Error.
   const Tensor* find(const Tensor& leaf) const;
-  bool contains(const Tensor& leaf) const { return find(leaf) != nullptr; }
+  bool contains(const Tensor& leaf) const { return entry_of(leaf) != nullptr; }
+  /// A gradient that is 0 except in some rows (embedding() with `sparse`), without making it dense; nullptr if it is
+  /// another one, or was replaced. Everything else that reads gradients gets dense tensors.
+  const RowGradient* rows(const Tensor& leaf) const;
   std::size_t size() const { return entries_.size(); }
 
   /// Replaces a gradient, or adds one. Error if `leaf` is a constant, or shapes or types differ.
@@ -56,17 +63,36 @@ class [[nodiscard]] Gradients {
     TapeIndex place;  // of the tensor that this is the gradient of
     Tensor grad;      ///< in the shape and type of the leaf
   };
-  Entry* begin() { return entries_.data(); }
+  Entry* begin() { return make_dense(), entries_.data(); }
   Entry* end() { return entries_.data() + entries_.size(); }
-  const Entry* begin() const { return entries_.data(); }
+  const Entry* begin() const { return make_dense(), entries_.data(); }
   const Entry* end() const { return entries_.data() + entries_.size(); }
+  /// The same without making any dense: `grad` may be empty for an entry that has rows().
+  std::span<Entry> entries() { return entries_; }
+  std::span<const Entry> entries() const { return entries_; }  ///< the same, to read
+  /// The rows of an entry, to change: its `grad` must be emptied then, or replaced and the rows emptied.
+  RowGradient* rows(const Entry& entry);
+  /// Removes those for which remove(entry) is true.
+  void erase_if(const auto& remove) { std::erase_if(entries_, remove); }
 
  private:
   using Entries = std::vector<Entry, pool::Allocator<Entry>>;
   const Tensor& of(const Tensor& leaf, std::string_view name) const;
+  struct Sparse {
+    TapeIndex place;
+    RowGradient rows;
+    Tensor made;  // the dense gradient; Entry::grad is empty, or this one, or a replacement of the rows
+  };
+  using SparseEntries = std::vector<Sparse, pool::Allocator<Sparse>>;
+  Entry* entry_of(const Tensor& leaf) const;
+  Sparse* sparse_of(const Entry& entry) const;
+  const Tensor& dense(Entry& entry) const;
+  void make_dense() const;
+  void add_to(Entry& sum, Gradients& more, Entry& other);
   friend class Tape;
-  explicit Gradients(Entries entries);  // in any order
-  Entries entries_;                     // sorted by place
+  Gradients(Entries entries, SparseEntries sparse);  // in any order
+  mutable Entries entries_;                          // sorted by place; reading makes gradients dense
+  mutable SparseEntries sparse_;
 };
 
 }  // namespace tapegrad

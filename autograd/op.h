@@ -23,6 +23,8 @@
 
 namespace tapegrad {
 
+struct RowGradient;  // row_gradient.h
+
 /// How forward mode (jvp) gets the tangent of an operation's result from the tangents of its inputs, by its backward.
 enum class TangentRule : uint8_t {
   by_backward,  ///< its derivative with respect to dy: for any operation whose backward can be differentiated
@@ -116,6 +118,9 @@ struct BackwardPass {
   /// is nothing yet, if someone else holds that sum, if backward itself is recorded, or if every gradient is to be
   /// checked.
   Tensor* gradient_so_far(std::size_t input) const;
+  /// For a gradient of the first input that is 0 except in some rows: if not nullptr, the operation may put it here,
+  /// and then returns no gradient for that input.
+  RowGradient* rows = nullptr;
   /// Of a RuledOp in forward mode: the tangents of its inputs, empty for zero, at least one of them given. Then `dy` is
   /// the operation's result, and its tangent is to be returned in place of the gradients, or nothing, for the tangent
   /// to be found by backward.

@@ -1,4 +1,5 @@
-// Linear layers, y = x W^T and its two gradients, and dropout: the cases that are compared with PyTorch.
+// Linear layers, y = x W^T and its two gradients, dropout, and steps of a large table: the cases that are compared with
+// PyTorch.
 #include <benchmark/benchmark.h>
 #include <tapegrad/tapegrad.h>
 
@@ -39,6 +40,25 @@ void dropout(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(dropout(x, 0.1));
 }
 BENCHMARK(dropout)->Arg(1000000)->UseRealTime();
+
+// Lookup, loss, backward and update of a table [1,000,000, 16] with 4,096 ids per step.
+template <class Rule>
+void sparse_step(benchmark::State& state) {
+  const nn::Embedding table(1'000'000, 16, {.sparse = true});
+  Rule rule(nn::parameters(table));
+  std::vector<Tensor> ids;
+  for (int i = 0; i < 8; ++i) ids.push_back(randint(0, 1'000'000, {4096}));
+  std::size_t next = 0;
+  const auto step = [&] {
+    Tape tape;
+    rule.step(tape, sum(square(table(ids[next++ % ids.size()]))));
+  };
+  step(), step();  // the first ones request memory
+  for (auto _ : state) step();
+}
+BENCHMARK(sparse_step<optim::SGD>)->Name("sparse_step/sgd")->UseRealTime();
+BENCHMARK(sparse_step<optim::Adagrad>)->Name("sparse_step/adagrad")->UseRealTime();
+BENCHMARK(sparse_step<optim::Adam>)->Name("sparse_step/adam")->UseRealTime();
 
 }  // namespace
 }  // namespace tapegrad

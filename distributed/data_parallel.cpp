@@ -49,6 +49,16 @@ std::string settings_of(optim::Optimizer& optimizer, const DataParallelOptions& 
   return lines + optim::UpdateShare(optimizer).rates();
 }
 
+// Several processes sum whole gradients, and each updates a share of every table.
+void require_dense(const detail::Share& share, const TapeIndex& leaf) {
+  const auto found = share.parameter_of.find(leaf.position);
+  if (found != share.parameter_of.end())
+    fail(kDataParallel,
+         fmt::format("expected dense gradients for several processes, got a sparse one of \"{}\" (make its Embedding "
+                     "without EmbeddingOptions::sparse)",
+                     share.parameters[found->second].name));
+}
+
 void require_terms(double terms) {
   if (!(terms >= 0) || std::isinf(terms))
     fail(kDataParallel, fmt::format("expected a finite number of terms of at least 0, got {}", terms));
@@ -154,7 +164,10 @@ void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
   }
   const Tensor share = sums_->all.size() == 1 ? loss : loss * (1 / static_cast<double>(sums_->all.size()));
   if (!share_ || sums_->next < sums_->own.end) {
-    sums_->push(batch, tape.backward(share));
+    Gradients grads = tape.backward(share);
+    for (const Gradients::Entry& entry : grads.entries())
+      if (share_ && grads.rows(entry)) require_dense(*share_, entry.place);
+    sums_->push(batch, std::move(grads));
     return;
   }
   struct Taker : GradientSink {
@@ -166,6 +179,10 @@ void DataParallel::backward(Tape& tape, const Tensor& loss, double terms) {
       } else {
         share.note_unknown(leaf, grad);
       }
+    }
+    void take_rows(const TapeIndex& leaf, const RowGradient& grad) override {
+      require_dense(share, leaf);
+      share.note_unknown(leaf, grad.values);
     }
     void ran_node(bool) override { share.progress(); }  // parameters are written in update()
     detail::Share& share;

@@ -15,15 +15,33 @@ namespace {
 bool belongs_to_leaf(const Gradients::Entry& entry) { return entry.place.tape == TapeIndex::kLeaf; }
 
 Gradients& without_ignored(Gradients& grads, const Optimizer& optimizer) {
-  if (std::any_of(grads.begin(), grads.end(), [&](const Gradients::Entry& entry) {
-        return belongs_to_leaf(entry) && optimizer.ignores(entry.place);
-      })) {
-    Gradients own;
-    for (const NamedTensor& p : optimizer.parameters())
-      if (const Tensor* grad = grads.find(p.tensor)) own.set(p.tensor, *grad);
-    grads = std::move(own);
-  }
+  grads.erase_if(
+      [&](const Gradients::Entry& entry) { return belongs_to_leaf(entry) && optimizer.ignores(entry.place); });
   return grads;
+}
+
+// The sums of squares of all blocks, in the order of sum_of_squares(): an element's lane is its place modulo 8.
+void add_squares(const RowGradient& grad, double* squares) {
+  if (grad.values.numel() == 0) return;
+  double lanes[8] = {};
+  int64_t block = 0;
+  const auto end_block = [&](int64_t next) {
+    squares[block] = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+    std::fill_n(lanes, 8, 0.0);
+    block = next;
+  };
+  const Tensor values = grad.values.contiguous();
+  with_floating_type(values.dtype(), [&]<class T>(T) {
+    const T* x = values.data<T>();
+    for (int64_t i = 0; i < grad.ids.numel(); ++i) {
+      int64_t at = grad.ids.data<int64_t>()[i] * values.size(1);
+      for (int64_t j = values.size(1); j > 0; --j, ++at, ++x) {
+        if (at / StepGradients::kBlock != block) end_block(at / StepGradients::kBlock);
+        lanes[at % 8] += static_cast<double>(*x) * static_cast<double>(*x);
+      }
+    }
+  });
+  end_block(0);
 }
 
 }  // namespace
@@ -46,10 +64,12 @@ std::string GradientNoise::text() const { return fmt::format("noise {}", std); }
 
 StepGradients::StepGradients(Gradients& grads) {
   parts_.reserve(grads.size());
-  for (Gradients::Entry& entry : grads) {
-    const int64_t numel = entry.grad.numel();
-    if (belongs_to_leaf(entry))
-      parts_.push_back({.grad = &entry.grad, .numel = numel, .dtype = entry.grad.dtype(), .size = numel});
+  for (Gradients::Entry& entry : grads.entries()) {
+    if (!belongs_to_leaf(entry)) continue;
+    RowGradient* const rows = grads.rows(entry);
+    const int64_t numel = rows ? rows->rows * rows->values.size(1) : entry.grad.numel();
+    const DType dtype = rows ? rows->values.dtype() : entry.grad.dtype();
+    parts_.push_back({.grad = &entry.grad, .numel = numel, .dtype = dtype, .size = numel, .rows = rows});
   }
 }
 
@@ -59,6 +79,10 @@ StepGradients::StepGradients(Gradients& grads, const Optimizer& optimizer)
 // The memory of the gradient, which is copied first if something else refers to it.
 void* StepGradients::writable(const Part& part) {
   Tensor& grad = *part.grad;
+  if (part.in_rows()) {
+    grad = part.rows->dense();
+    *part.rows = {};
+  }
   if (!grad.unique() || !grad.is_contiguous() || grad.tape_index().tape != 0) {
     const PauseRecording pause;
     grad = grad.clone();
@@ -69,6 +93,13 @@ void* StepGradients::writable(const Part& part) {
 void StepGradients::rewrite(void (*kernel)(DType, void*, double, int64_t, int64_t), double argument) {
   for (const Part& part : parts_) {
     if (part.size == 0) continue;
+    if (part.in_rows()) {
+      Tensor& values = part.rows->values;
+      *part.grad = Tensor();
+      values = values.clone();
+      kernel(part.dtype, values.mutable_raw_data(), argument, 0, values.numel());
+      continue;
+    }
     void* const x = writable(part);
     parallel_for(part.size, kBlock,
                  [&](int64_t begin, int64_t end) { kernel(part.dtype, x, argument, part.at + begin, part.at + end); });
@@ -83,7 +114,9 @@ double StepGradients::norm() const {
   const Tensor blocks = zeros({count}, kFloat64);
   double* squares = blocks.mutable_data<double>();
   for (const Part& part : parts_) {
-    if (part.size > 0) {
+    if (part.in_rows()) {
+      add_squares(*part.rows, squares);
+    } else if (part.size > 0) {
       const Tensor packed = part.grad->detach().contiguous();
       parallel_for(part.size, kBlock, [&](int64_t begin, int64_t end) {
         squares[(part.begin + begin) / kBlock] =

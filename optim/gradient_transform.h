@@ -16,7 +16,9 @@
 namespace tapegrad::optim {
 
 /// The gradients of a step, which transforms change in place. If several processes train together, each holds the
-/// elements that it updates; norms and random numbers are those of all gradients, bit-identical to one process.
+/// elements that it updates; norms and random numbers are those of all gradients, bit-identical to one process. Sparse
+/// gradients (nn::EmbeddingOptions::sparse) stay sparse in clip_norm() and clip_value(); map() and add_noise() make
+/// them dense.
 class StepGradients {
  public:
   /// All gradients of leaves. With an optimiser, gradients that it ignores are removed first (Optimizer::ignore).
@@ -62,6 +64,9 @@ class StepGradients {
     int64_t numel = 0;       ///< of the whole gradient
     DType dtype = kFloat32;  ///< of the gradient
     int64_t begin = 0, size = 0, at = 0;
+    RowGradient* rows = nullptr;  ///< of a gradient that may be rows: while they are defined, *grad is not used
+    /// Whether the gradient is rows.
+    bool in_rows() const { return rows && rows->defined(); }
   };
   using Parts = std::vector<Part, pool::Allocator<Part>>;
   /// One part for each gradient, in the order in which the leaves were made.

@@ -151,11 +151,9 @@ void Optimizer::take_gradient(Slot& slot, const Tensor& grad) const {
     fail(kOptimizer, "{} is {} {}, its gradient {} {}", quoted(slot.name, slot.parameter), slot.parameter.dtype(),
          slot.parameter.shape(), grad.dtype(), grad.shape());
   }
-  const Tensor packed = grad.detach().contiguous();
-  if (!all_finite(packed))
-    fail(kOptimizer, "the gradient of {} is not finite, so it was not updated (Tape::trap_nan finds the operation)",
-         quoted(slot.name, slot.parameter));
-  slot.grad = packed;
+  slot.grad = grad.detach().contiguous();
+  slot.rows = {};
+  require_finite(slot);
 }
 
 // After the gradients of all these are taken: one may share memory with another's parameter.
@@ -163,7 +161,7 @@ void Optimizer::prepare_write(const std::vector<Slot*>& slots) {
   int64_t start = 0;
   for (Slot* slot : slots) {
     slot->start = start;
-    start += slot->parameter.numel();
+    start += slot->grad.numel();
     slot->parameter.prepare_write(kOptimizer, slot->name);
     make_buffers(*slot);
     for (Tensor& buffer : slot->buffers) {
@@ -178,17 +176,23 @@ void Optimizer::gather(const Gradients& grads) {
   Mismatch wrong;
   for (Slot& slot : slots_) {
     if (slot.parameter.is_frozen()) continue;
-    const Tensor* grad = grads.find(slot.parameter);
-    if (!grad) {
+    if (const RowGradient* rows = grads.rows(slot.parameter)) {
+      take_rows(slot, *rows);
+    } else if (const Tensor* grad = grads.find(slot.parameter)) {
+      take_gradient(slot, *grad);
+    } else {
       find_missing(slot, wrong);
       continue;
     }
-    take_gradient(slot, *grad);
     active_.push_back(&slot);
   }
-  for (const Gradients::Entry& entry : grads)
-    if (entry.place.tape == TapeIndex::kLeaf && !find(entry.place) && !ignores(entry.place))
-      wrong.unknown(entry.place, entry.grad);
+  const auto is_unknown = [this](const Gradients::Entry& entry) {
+    return entry.place.tape == TapeIndex::kLeaf && !find(entry.place) && !ignores(entry.place);
+  };
+  if (std::ranges::any_of(grads.entries(), is_unknown)) {
+    for (const Gradients::Entry& entry : grads)
+      if (is_unknown(entry)) wrong.unknown(entry.place, entry.grad);
+  }
   wrong.require_none(kOptimizer);
   prepare_write(active_);
 }
@@ -216,21 +220,6 @@ void Optimizer::begin_update() {
   begin_step(most);
 }
 
-void Optimizer::update_slots(const std::vector<Slot*>& slots) {
-  const Autocast in_own_type(kFloat32);
-  update_all(slots);
-  if (tapegrad::detail::is_profiling()) {
-    int64_t bytes = 0;  // gradients are read, parameters and state tensors are read and written
-    const auto size = [](const Tensor& x) { return x.defined() ? x.numel() * item_size(x.dtype()) : 0; };
-    for (const Slot* slot : slots) {
-      bytes += size(slot->grad) + 2 * size(slot->parameter);
-      for (const Tensor& buffer : slot->buffers) bytes += 2 * size(buffer);
-    }
-    tapegrad::detail::count_bytes(bytes);
-  }
-  for (Slot* slot : slots) slot->grad = Tensor();
-}
-
 // Small parameters wait for others, so that all threads have work; all wait for functions that may read any of them.
 class Optimizer::UpdateInBackward : public GradientSink {
  public:
@@ -238,11 +227,16 @@ class Optimizer::UpdateInBackward : public GradientSink {
     for (const Slot* slot : owner.active_) waits_[index_of(slot)] = true;
   }
   void take(const TapeIndex& leaf, const Tensor& grad) override {
-    Slot* const slot = owner_.find(leaf);
-    if (!slot || !waits_[index_of(slot)]) return;  // unknown or frozen
+    Slot* const slot = waiting(leaf);
+    if (!slot) return;
     owner_.take_gradient(*slot, grad);
-    ready_.push_back(slot);
-    elements_ += slot->parameter.numel();
+    made_ready(slot);
+  }
+  void take_rows(const TapeIndex& leaf, const RowGradient& grad) override {
+    Slot* const slot = waiting(leaf);
+    if (!slot) return;
+    owner_.take_rows(*slot, grad);
+    made_ready(slot);
   }
   void ran_node(bool may_write) override {
     if (may_write && elements_ >= kTogether) update();
@@ -267,6 +261,15 @@ class Optimizer::UpdateInBackward : public GradientSink {
 
  private:
   static constexpr int64_t kTogether = 4 * kUpdateGrain;
+  // nullptr if it is unknown or frozen.
+  Slot* waiting(const TapeIndex& leaf) {
+    Slot* const slot = owner_.find(leaf);
+    return slot && waits_[index_of(slot)] ? slot : nullptr;
+  }
+  void made_ready(Slot* slot) {
+    ready_.push_back(slot);
+    elements_ += slot->grad.numel();
+  }
   std::size_t index_of(const Slot* slot) const { return static_cast<std::size_t>(slot - owner_.slots_.data()); }
   // Not before the first update: functions that backward calls see the optimiser as it was before the step, and may
   // still freeze parameters.

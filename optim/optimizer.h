@@ -115,6 +115,9 @@ class Optimizer {
     std::vector<Tensor> buffers;  ///< its state tensors, one per name; empty handles where it has none
     Tensor grad;                  ///< contiguous; only during a step
     int64_t start = 0;            ///< offset of its elements among those of all parameters of a step
+    /// Of a gradient in rows (RowGradient), their ids: in update(), the parameter and its state are copies of those
+    /// rows, which then go back.
+    Tensor rows{};
   };
   static ParameterGroups one_group(NamedTensors parameters) { return parameters; }  // of rules written for 0.2
   /// The shape of a state tensor of a parameter; std::nullopt if the parameter has no such tensor.
@@ -133,6 +136,9 @@ class Optimizer {
   virtual void update_all(const std::vector<Slot*>& slots);
   /// Whether an element's update depends on that element alone, so that processes may share a parameter's update.
   virtual bool is_elementwise() const { return true; }
+  /// What makes it wrong to update only the rows of a table that a batch has read (nn::EmbeddingOptions::sparse): an
+  /// option by name, for the Error; empty if nothing does. Weight decay always does.
+  virtual std::string_view prevents_rows() const { return "another update rule"; }
   /// Sets the initial value of all state tensors, if not 0.
   void start_buffers_at(double value);
   double weight_decay_of(const Slot& slot) const { return groups_[slot.group].weight_decay; }
@@ -168,6 +174,9 @@ class Optimizer {
   const Slot* find(const TapeIndex& leaf) const;
   Slot* find(const TapeIndex& leaf) { return const_cast<Slot*>(std::as_const(*this).find(leaf)); }
   void take_gradient(Slot& slot, const Tensor& grad) const;
+  void take_rows(Slot& slot, const RowGradient& grad) const;
+  static void require_finite(const Slot& slot);
+  class RowCopies;
   void prepare_write(const std::vector<Slot*>& slots);
   void gather(const Gradients& grads);
   void begin_update();

@@ -64,8 +64,11 @@ Embedding::Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding)
 }
 
 std::string Embedding::describe() const {
-  return fmt::format("nn::Embedding({}, {}{})", weight.outputs(), weight.inputs(),
-                     padding ? fmt::format(", {}", *padding) : "");
+  return fmt::format(
+      "nn::Embedding({}, {}{})", weight.outputs(), weight.inputs(),
+      sparse    ? fmt::format(", {{{}.sparse = true}}", padding ? fmt::format(".padding = {}, ", *padding) : "")
+      : padding ? fmt::format(", {}", *padding)
+                : "");
 }
 
 EmbeddingBag::EmbeddingBag(int64_t count, int64_t dim, const EmbeddingBagOptions& options)
@@ -83,7 +86,7 @@ Tensor EmbeddingBag::operator()(const Tensor& ids, const Tensor& offsets, const 
       if (id[i] != options.padding_idx) kept.push_back(i), bag_of.push_back(bag);
   const int64_t n = std::ssize(kept);
   const Tensor at = tensor(kept, {n}), of = tensor(bag_of, {n});
-  Tensor rows = weight.rows(index_select(flat, 0, at));
+  Tensor rows = weight.rows(index_select(flat, 0, at), {}, options.sparse);
   if (per_sample_weights.defined()) rows = rows * index_select(per_sample_weights.flatten(), 0, at).unsqueeze(-1);
   if (options.mode == Bag::sum) return segment_sum(rows, of, bags);
   if (options.mode == Bag::mean) return segment_mean(rows, of, bags);

@@ -7,16 +7,31 @@
 
 namespace tapegrad::nn {
 
+struct EmbeddingOptions {
+  std::optional<int64_t> padding = {};  ///< the id whose vector is zero and gets no gradient
+  /// A step costs as much as the rows that the batch reads, however large the table is: its gradient is a RowGradient,
+  /// and the optimiser updates those rows alone. For SGD without momentum and Adagrad, the parameters are bit-identical
+  /// to those of dense gradients. Adam does not decay the moments of other rows, as PyTorch's SparseAdam. Error in the
+  /// step for other rules, for weight_decay, momentum and amsgrad, and for several processes. Clipping keeps the
+  /// gradient sparse. It is dense for a table that another operation also uses (a tied output layer), in recompute(),
+  /// in a recorded backward and per example, and after a change by anything but Gradients' sums and clipping.
+  bool sparse = false;
+};
+
 /// ids [...] int64 -> [..., dim]. The table starts as N(0, 1); the row `padding` starts as 0 and gets no gradient.
 /// Error for an id outside [0, count).
 struct Embedding {
   Embedding(int64_t count, int64_t dim, std::optional<int64_t> padding = {});
-  Tensor operator()(const Tensor& ids) const { return weight.rows(ids, padding); }
+  Embedding(int64_t count, int64_t dim, const EmbeddingOptions& options) : Embedding(count, dim, options.padding) {
+    sparse = options.sparse;
+  }
+  Tensor operator()(const Tensor& ids) const { return weight.rows(ids, padding, sparse); }
   std::string describe() const;  ///< the C++ that makes it, for nn::watch
   void visit(auto&& field) { field("weight", weight); }
 
   Weight weight;                   // [count, dim]
   std::optional<int64_t> padding;  ///< the id whose vector is zero and gets no gradient
+  bool sparse = false;             ///< EmbeddingOptions::sparse
 };
 
 /// What EmbeddingBag makes of the vectors of a bag.
@@ -26,6 +41,7 @@ struct EmbeddingBagOptions {
   Bag mode = Bag::mean;                     ///< of the vectors of each bag
   std::optional<int64_t> padding_idx = {};  ///< an id that takes no part in its bag, and gets no gradient
   bool include_last_offset = false;         ///< the last offset is the end of the last bag, not the start of another
+  bool sparse = false;                      ///< EmbeddingOptions::sparse
 };
 
 /// ids in bags -> one vector per bag, [B, dim]: PyTorch's nn.EmbeddingBag. Bags are the rows of ids [B, N], or begin in

@@ -109,6 +109,7 @@ void UpdateShare::step(const std::vector<Tensor>& grads) {
       if (buffer.defined() && !buffer.unique()) buffer = buffer.clone();
     }
     slot.grad = grads[i].reshape(slot.parameter.shape());
+    slot.rows = Tensor();
     slot.start = start;
     start += slot.parameter.numel();
     optimizer_.active_.push_back(&slot);

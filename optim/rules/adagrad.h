@@ -25,6 +25,7 @@ class Adagrad : public Optimizer {
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;
+  std::string_view prevents_rows() const override { return ""; }
   AdagradOptions options_;
 };
 

@@ -201,6 +201,27 @@ struct LinearAlgebraStep {
   }
 };
 
+// Sparse gradients of two lookups, by each rule that takes them.
+struct SparseStep {
+  nn::Embedding tables[3]{{3000, 16, {.sparse = true}}, {3000, 16, {.sparse = true}}, {3000, 16, {.sparse = true}}};
+  optim::SGD sgd{nn::parameters(tables[0])};
+  optim::Adagrad adagrad{nn::parameters(tables[1])};
+  optim::Adam adam{nn::parameters(tables[2])};
+  Tensor ids = randint(0, 3000, {2000});
+  void operator()() {
+    optim::Optimizer* const rules[] = {&sgd, &adagrad, &adam};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto loss = [&] { return sum(square(tables[i](ids))) + sum(tables[i](ids.slice(0, 0, 700))); };
+      Tape tape;
+      Gradients grads = tape.backward(loss());
+      optim::clip_grad_norm(grads, 1);
+      rules[i]->step(grads);
+      Tape next;
+      rules[i]->step(next, loss());
+    }
+  }
+};
+
 // A chain of small elementwise operations.
 struct ElementwiseStep {
   Tensor x = full({8}, 0.5).as_leaf(), seed = ones({8});
@@ -236,7 +257,7 @@ class Steps : public testing::Test {
 template <class Step>
 class StepsOf : public Steps {};
 using AllSteps = testing::Types<ElementwiseStep, MlpStep, TransformedStep, TransformerStep, ImageStep, ConvolutionStep,
-                                GroupedQueriesStep, VocabularyStep, RecurrentTraining, LinearAlgebraStep>;
+                                GroupedQueriesStep, VocabularyStep, RecurrentTraining, LinearAlgebraStep, SparseStep>;
 TYPED_TEST_SUITE(StepsOf, AllSteps);
 
 TYPED_TEST(StepsOf, TheModelRequestNoMemory) {

@@ -144,6 +144,8 @@ TEST(Watch, CodeIsWhatMakesTheModule) {
   EXPECT_CODE(nn::Linear(3, 4, false));
   EXPECT_CODE(nn::Embedding(5, 3));
   EXPECT_CODE(nn::Embedding(5, 3, 1));
+  EXPECT_CODE(nn::Embedding(5, 3, {.sparse = true}));
+  EXPECT_CODE(nn::Embedding(5, 3, {.padding = 1, .sparse = true}));
   EXPECT_CODE(nn::Dropout(0.25));
   EXPECT_CODE(nn::LayerNorm(4));
   EXPECT_CODE(nn::LayerNorm(4, 1e-06));

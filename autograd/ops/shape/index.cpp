@@ -5,6 +5,7 @@
 #include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
 #include <tapegrad/autograd/ops/shape/detail/index.h>
+#include <tapegrad/autograd/row_gradient.h>
 
 #include <algorithm>
 #include <cstring>
@@ -92,21 +93,6 @@ Tensor rows_added(const Tensor& dy, const Shape& shape, int axis, const Tensor& 
     flags[0] = ids.numel();
     return masked_fill(back, (ids == skipped).reshape(flags), 0);
   });
-}
-
-// sum += rows_added(dy, sum.shape(), 0, ids, skipped), but for rows that no id names: for the table of a tied model,
-// whose output layer has made the sum. Rows of one id are added first, which gives the same bits.
-void add_used_rows(const Tensor& sum, const Tensor& dy, const Tensor& ids, int64_t skipped) {
-  std::vector<int64_t> used = ids.to_vector<int64_t>();
-  std::sort(used.begin(), used.end());
-  used.erase(std::unique(used.begin(), used.end()), used.end());
-  std::erase(used, skipped);
-  std::vector<int64_t> place = ids.to_vector<int64_t>();
-  for (int64_t& id : place) id = id == skipped ? -1 : std::lower_bound(used.begin(), used.end(), id) - used.begin();
-  const auto count = static_cast<int64_t>(used.size());
-  const Tensor compact = zeros({count, dy.shape()[1]}, dy.dtype());
-  add_rows(compact, 0, tensor(place, {ids.numel()}), dy, -1);
-  add_rows(sum, 0, tensor(used, {count}), compact, -1);
 }
 
 // rows_added to the table [rows, columns] of each of `examples` examples, which have equally many of the ids, in order.
@@ -212,7 +198,7 @@ Tensor index_select(const Tensor& x, int64_t axis, const Tensor& index) {
   return take_rows(x, i, require_index_vector(kIndexSelect.name, index, x, i));
 }
 
-Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding) {
+Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding, Flag sparse) {
   require(weight.dim() == 2, kEmbedding, "expected a weight [rows, columns], got {}", weight.shape());
   const int64_t rows = weight.shape()[0];
   if (padding && (*padding < -rows || *padding >= rows)) {
@@ -225,14 +211,20 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t>
   const Tensor y = Tensor::empty(with_axes(ids.shape(), {weight.shape()[1]}), weight.dtype());
   copy_rows(weight, OuterAxisInner(weight.shape(), 0), flat, y);
   if (is_half(weight.dtype())) return y.to(kFloat32);
-  auto backward = [shape = weight.shape(), flat, skipped](const Tensor& dy, const BackwardPass& pass) -> Grads {
+  auto backward = [shape = weight.shape(), flat, skipped, sparse](const Tensor& dy, const BackwardPass& pass) -> Grads {
     const Tensor rows = dy.reshape({flat.numel(), shape[1]});
     if (pass.examples > 0 && dy.dim() > 1 && dy.size(0) % pass.examples == 0) {
       return rows_added_by_example(rows, shape, flat, skipped, pass.examples);
     }
     Tensor* const sum = pass.gradient_so_far(0);
-    if (!sum) return rows_added(rows, shape, 0, flat, skipped);
-    add_used_rows(*sum, rows, flat, skipped);
+    if (!sum && !(sparse && pass.rows)) return rows_added(rows, shape, 0, flat, skipped);
+    // Rows of one id are added first, which gives the same bits.
+    RowGradient found = row_gradient(rows, shape[0], flat, skipped);
+    if (sum) {
+      found.add_to(*sum);  // the table of a tied model, whose output layer has made the sum
+    } else {
+      *pass.rows = std::move(found);
+    }
     return Tensor();
   };
   return with_settings(record(kEmbedding, y, {weight}, std::move(backward)), "ids", ids, "padding", skipped);

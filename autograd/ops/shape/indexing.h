@@ -33,8 +33,9 @@ Tensor nonzero(const Tensor& x);
 /// int64 [...] -> int64 [..., classes]: 1 at each index and 0 elsewhere. No gradient.
 Tensor one_hot(const Tensor& index, int64_t classes);
 /// weight [V, C], ids int64 [...] -> the rows of weight, [..., C]; the row `padding` gets no gradient. A bfloat16 or
-/// float16 weight gives float32 rows.
-Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding = {});
+/// float16 weight gives float32 rows. With `sparse`, the gradient of a leaf is a RowGradient, unless another operation
+/// also uses the leaf, backward is recorded, or it computes gradients per example.
+Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding = {}, Flag sparse = false);
 
 // --- writing by index (ops/shape/scatter.cpp): copies of x with some elements replaced or increased ---
 // x and source have the same type. If several values are written to one place, the last in row-major order is kept, and

@@ -36,8 +36,8 @@ Tensor Weight::product(const Tensor& x, const Tensor& bias) const {
   return updated(x, is_quantized() ? linear(x, quantized(), bias) : linear(x, tensor(), bias));
 }
 
-Tensor Weight::rows(const Tensor& ids, std::optional<int64_t> padding) const {
-  return is_quantized() ? embedding(quantized(), inputs_, ids) : embedding(tensor(), ids, padding);
+Tensor Weight::rows(const Tensor& ids, std::optional<int64_t> padding, bool sparse) const {
+  return is_quantized() ? embedding(quantized(), inputs_, ids) : embedding(tensor(), ids, padding, sparse);
 }
 
 Tensor Weight::matrix() const {

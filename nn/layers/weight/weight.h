@@ -58,8 +58,8 @@ class Weight : public Parameter {
     ((*next = layers.weight.updated(x, *next), ++next), ...);
     return y;
   }
-  /// The rows with these ids: [...] -> [..., inputs]. The row `padding` gets no gradient.
-  Tensor rows(const Tensor& ids, std::optional<int64_t> padding = {}) const;
+  /// The rows with these ids: [...] -> [..., inputs]. The row `padding` gets no gradient. sparse: as in embedding().
+  Tensor rows(const Tensor& ids, std::optional<int64_t> padding = {}, bool sparse = false) const;
   /// The whole matrix in floating point, with the update.
   Tensor matrix() const;
 

@@ -29,6 +29,7 @@ HWY_AFTER_NAMESPACE();
 #include <tapegrad/optim/detail/check.h>
 
 #include <cmath>
+#include <utility>
 
 namespace tapegrad::optim {
 
@@ -48,8 +49,9 @@ AdamW::AdamW(ParameterGroups parameters, AdamWOptions options) : Adam(std::move(
 
 void Adam::update(const Slot& slot, int64_t begin, int64_t end) {
   const double lr = group_lr(slot.group), decay = weight_decay_of(slot), t = static_cast<double>(slot.steps);
-  const double step_size = lr / (1 - fixed::pow(options_.beta1, t));
-  const double bias2_sqrt = std::sqrt(1 - fixed::pow(options_.beta2, t));
+  double step_size = lr / (1 - fixed::pow(options_.beta1, t));
+  double bias2_sqrt = std::sqrt(1 - fixed::pow(options_.beta2, t));
+  if (slot.rows.defined()) step_size *= std::exchange(bias2_sqrt, 1);
   kernel_of(HWY_DISPATCH_TABLE(adam))(elements_of(slot, begin, end), options_, step_size, bias2_sqrt,
                                       decoupled_ ? 0 : decay, decoupled_ ? 1 - lr * decay : 1);
 }

@@ -18,7 +18,8 @@ using AdamWOptions = AdamOptions;
 
 /// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
 /// p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps). Weight decay times p is added to the gradient.
-/// One pass over memory updates p, m and v. Kingma, Ba 2014.
+/// One pass over memory updates p, m and v. Kingma, Ba 2014. Of a sparse gradient (nn::EmbeddingOptions::sparse), only
+/// the rows that occur change, with m and v, and eps is added to sqrt(v) itself: PyTorch's SparseAdam.
 class Adam : public Optimizer {
  public:
   explicit Adam(ParameterGroups parameters, AdamOptions options = {});
@@ -35,6 +36,7 @@ class Adam : public Optimizer {
 
  private:
   void update(const Slot& slot, int64_t begin, int64_t end) override;
+  std::string_view prevents_rows() const override { return options_.amsgrad ? "amsgrad" : ""; }
   AdamOptions options_;
   bool decoupled_ = false;
 };

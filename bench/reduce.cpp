@@ -98,9 +98,9 @@ void ctc_loss_with_gradient(benchmark::State& state) {
 BENCHMARK(ctc_loss_with_gradient)->Args({400, 16, 80, 60})->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(sum_of_rows)->Args({4096, 768})->Args({1, 1 << 24})->UseRealTime();
 BENCHMARK(sum_over_rows)->Args({256, 3072})->Args({4096, 768})->UseRealTime();
-BENCHMARK(softmax)->Args({4096, 768})->Args({16384, 20})->UseRealTime();
-BENCHMARK(layer_norm)->Args({4096, 768})->UseRealTime();
-BENCHMARK(layer_norm_with_gradients)->Args({4096, 768})->Args({1280, 32})->UseRealTime();
+BENCHMARK(softmax)->Args({4096, 768})->Args({16384, 768})->Args({16384, 20})->UseRealTime();
+BENCHMARK(layer_norm)->Args({4096, 768})->Args({16384, 768})->UseRealTime();
+BENCHMARK(layer_norm_with_gradients)->Args({4096, 768})->Args({16384, 768})->Args({1280, 32})->UseRealTime();
 BENCHMARK(cross_entropy_with_gradient)
     ->Args({1024, 50257})
     ->Args({1280, 13})

@@ -44,6 +44,7 @@
 
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/detail/pieces.h>
+#include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/autograd/tape.h>
 
@@ -65,6 +66,11 @@ template <class Args>
 void run_rows(void (*kernel)(const Args&, int64_t, int64_t), const std::type_identity_t<Args>& args, int64_t rows,
               int64_t n, int64_t elements = 8192) {
   parallel_for(rows, rows_grain(n, elements), [&](int64_t begin, int64_t end) { kernel(args, begin, end); });
+}
+
+/// Whether stores of y go past the caches: none of them would hold it until it is read.
+inline bool is_streamed(const Tensor& y) {
+  return y.defined() && y.numel() * item_size(y.dtype()) > largest_cache_bytes();
 }
 
 // --- operands: an empty handle stays empty ---

@@ -141,16 +141,19 @@ def formulas():
     return calls
 
 
-def rows():
-    x, weight = torch.randn(4096, 768), torch.randn(768)
+def norms(rows):
+    x, weight = torch.randn(rows, 768), torch.randn(768)
     leaves = [t.clone().requires_grad_() for t in (x, weight, weight)]
+    normed = lambda: F.layer_norm(leaves[0], (768,), leaves[1], leaves[2])
+    return {f"softmax/{rows}/768": lambda: torch.softmax(x, -1),
+            f"layer_norm/{rows}/768": lambda: F.layer_norm(x, (768,), weight, weight),
+            f"layer_norm_with_gradients/{rows}/768": lambda: torch.autograd.grad(normed(), leaves, grad_outputs=x)}
+
+
+def losses():
     logits, target = torch.randn(1024, 50257, requires_grad=True), torch.zeros(1024, dtype=torch.long)
     hidden, head = torch.randn(1024, 768, requires_grad=True), (torch.randn(50257, 768) * 0.02).requires_grad_()
-    normed = lambda: F.layer_norm(leaves[0], (768,), leaves[1], leaves[2])
-    return {"softmax/4096/768": lambda: torch.softmax(x, -1),
-            "layer_norm/4096/768": lambda: F.layer_norm(x, (768,), weight, weight),
-            "layer_norm_with_gradients/4096/768": lambda: torch.autograd.grad(normed(), leaves, grad_outputs=x),
-            "cross_entropy_with_gradient/1024/50257": lambda: torch.autograd.grad(F.cross_entropy(logits, target), logits),
+    return {"cross_entropy_with_gradient/1024/50257": lambda: torch.autograd.grad(F.cross_entropy(logits, target), logits),
             "linear_cross_entropy_with_gradients/1024/50257/768": lambda: torch.autograd.grad(
                 F.cross_entropy(F.linear(hidden, head), target), [hidden, head])}
 
@@ -184,8 +187,8 @@ def bilinear():
     return {"einsum_bilinear": lambda: torch.einsum("bi,oij,bj->bo", *operands)}
 
 
-GROUPS = [elementwise, formulas, rows, chains, bilinear, pooling.cases, convolution.cases, recurrent.cases, scan.cases, batches.cases,
-          *(lambda s=s: products(*s) for s in ((256, 3072, 768), (800, 64, 64), (256, 50257, 768))),
+GROUPS = [elementwise, formulas, losses, lambda: norms(4096), lambda: norms(16384), chains, bilinear, pooling.cases, convolution.cases,
+          recurrent.cases, scan.cases, batches.cases, *(lambda s=s: products(*s) for s in ((256, 3072, 768), (800, 64, 64), (256, 50257, 768))),
           *(lambda s=s: linear_algebra(*s) for s in ((256, 8), (64, 32), (1, 512))),
           *(lambda s=s: attention(*s) for s in ((8, 256, 8, 64), (32, 64, 4, 32))),
           lambda: flex_attention(8, 2048, 64), lambda: ctc(400, 16, 80, 60),

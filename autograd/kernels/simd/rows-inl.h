@@ -49,6 +49,37 @@ HWY_INLINE void each_span(int64_t n, F f) {
   if (i < n) f(LastSpan<T>{i, n - i});
 }
 
+// Whether the next row of n elements is fetched while one is computed from the L1 cache: not if rows are so short that
+// the processor is ahead of them, or so long that two and a result do not fit.
+template <class T>
+HWY_INLINE bool is_fetched(int64_t n) {
+  const int64_t bytes = n * static_cast<int64_t>(sizeof(T));
+  return bytes >= 1024 && bytes <= 16384;
+}
+
+// f(span), which also fetches the same span of other rows.
+template <class F, class... T>
+HWY_INLINE auto fetching(F f, const T*... rows) {
+  return [=](auto s) HWY_ATTR {
+    (hwy::Prefetch(rows + s.at), ...);
+    return f(s);
+  };
+}
+
+// y = f(span) along a row. If it `streams`, stores go past the caches, and rows that come next are fetched meanwhile;
+// after its last row, the kernel calls stream_end().
+template <class T, class F, class... Next>
+HWY_INLINE void store_spans(int64_t n, T* y, bool streams, F f, const Next*... next) {
+  if (HWY_LIKELY(!streams)) return each_span<T>(n, [&](auto s) { s.store(f(s), y); });
+  // Aligned vectors; the ends of the row are ordinary stores.
+  const int64_t past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(y) / sizeof(T)) & (kLanes<T> - 1);
+  int64_t i = past == 0 ? 0 : std::min(n, kLanes<T> - past);
+  const auto part = [&](LastSpan<T> s) HWY_ATTR { s.store(f(s), y); };
+  if (i > 0) part({0, i});
+  for (const auto both = fetching(f, next...); i + kLanes<T> <= n; i += kLanes<T>) stream(both(WholeSpan<T>{i}), y + i);
+  if (i < n) part({i, n - i});
+}
+
 // Two sums computed in one loop.
 template <class T>
 struct TwoSums {

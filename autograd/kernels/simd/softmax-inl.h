@@ -24,14 +24,15 @@ HWY_INLINE T softmax_origin(T highest) {
   return highest == kNothing<T> ? T{0} : highest;
 }
 
-// y = exp(x - origin), where no x is larger than origin; returns the sum.
-template <class T>
-HWY_INLINE T exp_of_row(const T* x, int64_t n, T origin, T* y) {
-  return reduce_sum(sum_spans<T>(n, [&](auto s) {
+// y = exp(x - origin), where no x is larger than origin; returns the sum. Fetches the row `next`, if one is given.
+template <class T, class... Next>
+HWY_INLINE T exp_of_row(const T* x, int64_t n, T origin, T* y, Next... next) {
+  const auto exp_of = [&](auto s) HWY_ATTR {
     const Vec<T> e = exp_nonpositive(s.load(x) - origin);
     s.store(e, y);
     return e;
-  }));
+  };
+  return reduce_sum(sum_spans<T>(n, fetching(exp_of, next...)));
 }
 
 // The parts of a float's logarithm that a vector of doubles has: within 2^-47 of its size.

@@ -3,6 +3,7 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/attention/softmax.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
+#include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/softmax-inl.h>
 #include <tapegrad/autograd/ops.h>
@@ -18,6 +19,7 @@ struct SoftmaxArgs {
   const void* in;  // x forward, y backward
   const void* dy;  // backward only
   void* out;       // y forward, dx backward
+  bool streams;    // out goes past the caches
 };
 
 }  // namespace tapegrad
@@ -26,78 +28,103 @@ struct SoftmaxArgs {
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// NaN and +inf make the sum NaN.
+// A row of n elements, and the one to fetch while it is computed.
 template <class T>
-HWY_INLINE void softmax_row(const T* x, int64_t n, T* y) {
-  const T sum = exp_of_row(x, n, softmax_origin(largest(x, n)), y);
+struct SoftmaxRow {
+  const T* in;
+  const T* dy;
+  int64_t n, next;  // what is fetched is `next` elements from here
+  T* out;
+  bool streams;
+};
+
+// NaN and +inf make the sum NaN. `exps` is y or memory that a cache holds.
+template <class T>
+HWY_INLINE void softmax_row(const SoftmaxRow<T>& r, T* exps) {
+  const T origin = softmax_origin(largest(r.in, r.n));
+  const T sum = r.next == 0 ? exp_of_row(r.in, r.n, origin, exps)  //
+                            : exp_of_row(r.in, r.n, origin, exps, r.in + r.next);
   const Vec<T> scale = sum == 0 ? T{0} : 1 / sum;
-  each_span<T>(n, [&](auto s) { s.store(s.load(y) * scale, y); });
+  store_spans(r.n, r.out, r.streams, [=](auto s) HWY_ATTR { return s.load(exps) * scale; });
 }
 
-// Of `rows` rows, at most as many as a vector has lanes, whose logarithms are computed at once.
+// Of the rows from `begin` on, at most as many as a vector has lanes, whose logarithms are computed at once.
 template <class T>
-HWY_INLINE void log_softmax_of_rows(const T* x, int64_t rows, int64_t n, T* y) {
+HWY_INLINE void log_softmax_of_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
+  const int64_t rows = std::min(kLanes<T>, end - begin);
+  const int64_t n = args.n;
+  const T* x = static_cast<const T*>(args.in) + begin * n;
   T shifts[kLanes<T>], logs[kLanes<T>];
   for (int64_t row = 0; row < rows; ++row) {
     const T* const from = x + row * n;
     const T shift = shifts[row] = softmax_origin(largest(from, n));
-    logs[row] = reduce_sum(sum_spans<T>(n, [&](auto s) { return exp_nonpositive(s.load(from) - shift); }));
+    const auto exp_of = [=](auto s) HWY_ATTR { return exp_nonpositive(s.load(from) - shift); };
+    const bool fetches = args.streams && is_fetched<T>(n) && begin + row + 1 < end;
+    logs[row] = reduce_sum(fetches ? sum_spans<T>(n, fetching(exp_of, from + n)) : sum_spans<T>(n, exp_of));
   }
   std::fill(logs + rows, logs + kLanes<T>, T{1});
   const Vec<T> sums = load(logs);
   store(where(sums == 0, Vec<T>(0), log_of_each(sums)), logs);  // -inf stays -inf
-  for (int64_t row = 0; row < rows; ++row, x += n, y += n) {
+  for (int64_t row = 0; row < rows; ++row, x += n) {
     const Vec<T> shift = shifts[row], log_sum = logs[row];
-    each_span<T>(n, [&](auto s) { s.store(s.load(x) - shift - log_sum, y); });
+    const auto result = [=](auto s) HWY_ATTR { return s.load(x) - shift - log_sum; };
+    store_spans(n, static_cast<T*>(args.out) + (begin + row) * n, args.streams, result);
   }
 }
 
 // dx = y * (dy - <dy, y>)
 template <class T>
-HWY_INLINE void softmax_backward_row(const T* y, const T* dy, int64_t n, T* dx) {
-  const Vec<T> dot = reduce_sum(sum_spans<T>(n, [&](auto s) { return s.load(dy) * s.load(y); }));
-  each_span<T>(n, [&](auto s) { s.store(s.load(y) * (s.load(dy) - dot), dx); });
+HWY_INLINE void softmax_backward_row(const SoftmaxRow<T>& r) {
+  const Vec<T> dot = reduce_sum(sum_spans<T>(r.n, [&](auto s) { return s.load(r.dy) * s.load(r.in); }));
+  const auto slope = [=](auto s) HWY_ATTR { return s.load(r.in) * (s.load(r.dy) - dot); };
+  store_spans(r.n, r.out, r.streams, slope, r.in + r.next, r.dy + r.next);
 }
 
 // dx = dy - exp(y) * sum(dy), and 0 where the whole row is -inf
 template <class T>
-HWY_INLINE void log_softmax_backward_row(const T* y, const T* dy, int64_t n, T* dx) {
-  if (largest(y, n) == kNothing<T> &&
-      reduce_sum(sum_spans<T>(n, [&](auto s) { return s.load(y); })) == -std::numeric_limits<T>::infinity()) {
-    std::fill(dx, dx + n, T{0});
+HWY_INLINE void log_softmax_backward_row(const SoftmaxRow<T>& r) {
+  const T* const y = r.in;
+  const T* const dy = r.dy;
+  if (largest(y, r.n) == kNothing<T> &&
+      reduce_sum(sum_spans<T>(r.n, [&](auto s) { return s.load(y); })) == -std::numeric_limits<T>::infinity()) {
+    std::fill(r.out, r.out + r.n, T{0});
     return;
   }
-  const Vec<T> sum = reduce_sum(sum_spans<T>(n, [&](auto s) { return s.load(dy); }));
-  each_span<T>(n, [&](auto s) { s.store(s.load(dy) - exp_nonpositive(s.load(y)) * sum, dx); });
+  const Vec<T> sum = reduce_sum(sum_spans<T>(r.n, [&](auto s) { return s.load(dy); }));
+  const auto slope = [=](auto s) HWY_ATTR { return s.load(dy) - exp_nonpositive(s.load(y)) * sum; };
+  store_spans(r.n, r.out, r.streams, slope, r.in + r.next, r.dy + r.next);
 }
 
-// row(in, dy, n, out) for the rows [begin, end).
-HWY_INLINE void each_row(const SoftmaxArgs& args, int64_t begin, int64_t end, auto row) {
+// f(row) for the rows [begin, end).
+HWY_INLINE void each_row(const SoftmaxArgs& args, int64_t begin, int64_t end, auto f) {
   with_floating_type(args.dtype, [&]<class T>(T) {
-    const T* const dy = static_cast<const T*>(args.dy);
-    for (int64_t i = begin * args.n; i < end * args.n; i += args.n) {
-      row(static_cast<const T*>(args.in) + i, dy ? dy + i : nullptr, args.n, static_cast<T*>(args.out) + i);
+    const int64_t n = args.n, next = is_fetched<T>(n) ? n : 0;
+    for (int64_t i = begin; i < end; ++i) {
+      f(SoftmaxRow<T>{static_cast<const T*>(args.in) + i * n,
+                      args.dy ? static_cast<const T*>(args.dy) + i * n : nullptr, n, i + 1 < end ? next : 0,
+                      static_cast<T*>(args.out) + i * n, args.streams});
     }
   });
+  if (args.streams) stream_end();
 }
 
 void softmax_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
-  each_row(args, begin, end, [](auto* x, auto*, int64_t n, auto* y) { softmax_row(x, n, y); });
+  const Scratch<std::byte> exps(args.streams ? args.n * item_size(args.dtype) : 0);
+  each_row(args, begin, end, [&]<class T>(const SoftmaxRow<T>& r) {
+    softmax_row(r, args.streams ? reinterpret_cast<T*>(exps.get()) : r.out);
+  });
 }
 void log_softmax_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.dtype, [&]<class T>(T) {
-    for (int64_t i = begin; i < end; i += kLanes<T>) {
-      const int64_t at = i * args.n;
-      log_softmax_of_rows(static_cast<const T*>(args.in) + at, std::min(kLanes<T>, end - i), args.n,
-                          static_cast<T*>(args.out) + at);
-    }
+    for (int64_t i = begin; i < end; i += kLanes<T>) log_softmax_of_rows<T>(args, i, end);
   });
+  if (args.streams) stream_end();
 }
 void softmax_backward_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
-  each_row(args, begin, end, [](auto* y, auto* dy, int64_t n, auto* dx) { softmax_backward_row(y, dy, n, dx); });
+  each_row(args, begin, end, [](const auto& r) { softmax_backward_row(r); });
 }
 void log_softmax_backward_rows(const SoftmaxArgs& args, int64_t begin, int64_t end) {
-  each_row(args, begin, end, [](auto* y, auto* dy, int64_t n, auto* dx) { log_softmax_backward_row(y, dy, n, dx); });
+  each_row(args, begin, end, [](const auto& r) { log_softmax_backward_row(r); });
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE
@@ -125,7 +152,12 @@ Tensor on_rows(Kernel kernel, const Tensor& in, const Tensor& dy = {}) {
   const Tensor from = packed(in), by = packed(dy);
   const int64_t n = in.shape().back();
   run_rows(kernel,
-           {.dtype = in.dtype(), .n = n, .in = from.raw_data(), .dy = data_or_null(by), .out = out.mutable_raw_data()},
+           {.dtype = in.dtype(),
+            .n = n,
+            .in = from.raw_data(),
+            .dy = data_or_null(by),
+            .out = out.mutable_raw_data(),
+            .streams = is_streamed(out)},
            in.numel() / n, n);
   return out;
 }

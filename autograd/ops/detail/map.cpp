@@ -1,5 +1,5 @@
 // Divides the elementwise loop among threads, and gathers operands that are not contiguous.
-#include <tapegrad/autograd/kernels/processor.h>
+#include <tapegrad/autograd/kernels/kernel.h>
 #include <tapegrad/autograd/kernels/simd/stream.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/detail/map.h>
@@ -25,8 +25,7 @@ class Output {
   Output(const Tensor& y, bool may_stream)
       : base_(static_cast<std::byte*>(y.mutable_raw_data())),
         item_(item_size(y.dtype())),
-        streams_(may_stream && y.numel() * item_ > largest_cache_bytes() &&
-                 reinterpret_cast<std::uintptr_t>(base_) % 64 == 0) {}
+        streams_(may_stream && is_streamed(y) && reinterpret_cast<std::uintptr_t>(base_) % 64 == 0) {}
   bool streams() const { return streams_; }
   // Elements for one call of write().
   int64_t most() const { return streams_ ? kPiece : kMapGrain; }

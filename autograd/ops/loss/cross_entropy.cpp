@@ -87,34 +87,26 @@ struct CrossEntropyRow {
     const T total = !kWeighted ? T{1} : smoothing == 0 ? hot : hot + each * static_cast<T>(args.weight_sum);
     const T m = kept[kept_of_row(n) - 2], sum = kept[kept_of_row(n) - 1];
     const Vec<T> even = sum == 0 ? T{0} : each * factor;
-    const T* const of_class = w;
     const auto slopes = [&](int64_t chunk) {
       const T here = softmax_origin(kept[chunk]);
       const T below = kept[chunk] == kLowest ? T{0} : kept[chunk] - m;
       const Vec<T> scale = sum == 0 ? T{0} : (below == 0 ? T{1} : fixed::exp(below)) / sum * (total * factor);
-      return [=](int64_t i, auto... lanes) {  // of class i and those after it, without the target's part
-        const Vec<T> p = exp_nonpositive(load(x + i, lanes...) - here) * scale;
-        if constexpr (kWeighted) return p - where(even == T{0}, T{0}, even * load(of_class + i, lanes...));
+      const T* const logits = x + chunk * kClassChunk;
+      const T* const of_class = kWeighted ? w + chunk * kClassChunk : nullptr;
+      return [=](auto s) {  // of a span of the chunk's classes, without the target's part
+        const Vec<T> p = exp_nonpositive(s.load(logits) - here) * scale;
+        if constexpr (kWeighted) return p - where(even == T{0}, T{0}, even * s.load(of_class));
         return p - even;
       };
     };
     T of_target;
-    store(slopes(target / kClassChunk)(target, 1), &of_target, 1);
+    store(slopes(target / kClassChunk)(LastSpan<T>{target % kClassChunk, 1}), &of_target, 1);
     const bool past_caches = dx != x && n >= kStreamFrom;
     for (int64_t at = 0, chunk = 0; at < n; at += kClassChunk, ++chunk) {
-      const int64_t end = std::min(at + kClassChunk, n);
       const auto slope = slopes(chunk);
-      int64_t i = at;
-      if (past_caches) {  // aligned stores past the caches; the ends of the chunk use ordinary stores
-        const int64_t ragged = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dx + at) / sizeof(T)) & (kLanes<T> - 1);
-        const int64_t head = std::min(end - at, ragged == 0 ? 0 : kLanes<T> - ragged);
-        store(slope(i, head) * dy, dx + i, head);
-        for (i += head; i + kLanes<T> <= end; i += kLanes<T>) stream(slope(i) * dy, dx + i);
-      }
-      for (; i + kLanes<T> <= end; i += kLanes<T>) store(slope(i) * dy, dx + i);
-      if (i < end) store(slope(i, end - i) * dy, dx + i, end - i);
+      store_spans(std::min(kClassChunk, n - at), dx + at, past_caches, [&](auto s) { return slope(s) * dy; });
     }
-    stream_end();
+    if (past_caches) stream_end();
     if (sum != 0) dx[target] = (of_target - hot * factor) * dy;
   }
 

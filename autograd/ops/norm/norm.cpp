@@ -46,7 +46,8 @@ struct NormArgs {
   const void* weight;  // or nullptr, as bias
   const void* bias;
   void* y;
-  void* kept;  // NormRow of every row, or nullptr
+  void* kept;    // NormRow of every row, or nullptr
+  bool streams;  // y goes past the caches
 };
 
 struct NormBackwardArgs {
@@ -58,7 +59,8 @@ struct NormBackwardArgs {
   const void* weight;
   const void* kept;
   const void* dy;
-  void* dx;  // or nullptr
+  void* dx;      // or nullptr
+  bool streams;  // dx goes past the caches
 };
 
 }  // namespace tapegrad
@@ -69,14 +71,18 @@ namespace tapegrad::HWY_NAMESPACE {
 
 // One row of y = (x - mean) * scale * weight + bias; what backward needs goes to `kept`.
 template <class T>
-HWY_INLINE void norm_row(Norm form, double given_eps, const T* x, const T* weight, const T* bias, int64_t n, T* y,
-                         NormRow<T>& kept) {
-  const T count = static_cast<T>(n), eps = static_cast<T>(given_eps);
+HWY_INLINE void norm_row(const NormArgs& args, const T* x, const T* next, T* y, NormRow<T>& kept) {
+  const Norm form = args.form;
+  const int64_t n = args.n;
+  const T* const weight = static_cast<const T*>(args.weight);
+  const T* const bias = static_cast<const T*>(args.bias);
+  const T count = static_cast<T>(n), eps = static_cast<T>(args.eps);
   T mean = form == Norm::rms ? T{0} : reduce_sum(sum_spans<T>(n, [&](auto s) { return s.load(x); })) / count;
-  T squares = reduce_sum(sum_spans<T>(n, [&](auto s) {
+  const auto square = [&](auto s) HWY_ATTR {
     const Vec<T> c = s.load(x) - mean;
     return c * c;
-  }));
+  };
+  T squares = reduce_sum(next == x ? sum_spans<T>(n, square) : sum_spans<T>(n, fetching(square, next)));
   if (HWY_UNLIKELY(is_far(mean, squares / count))) {
     mean += reduce_sum(sum_spans<T>(n, [&](auto s) { return s.load(x) - mean; })) / count;
     const auto [rest, of_squares] = reduce_sum(sum_spans<T>(n, [&](auto s) {
@@ -97,48 +103,54 @@ HWY_INLINE void norm_row(Norm form, double given_eps, const T* x, const T* weigh
   }
   kept = {mean, scale, pull};
   Wide wide;
-  if (!std::isfinite(squares) && widen(form, given_eps, x, n, y, wide)) {
+  if (!std::isfinite(squares) && widen(form, args.eps, x, n, y, wide)) {
     kept.mean = std::numeric_limits<T>::quiet_NaN();
     x = y;
     mean = 0;
     scale = 1;
   }
+  const auto normal = [=](auto s) HWY_ATTR { return (s.load(x) - mean) * scale; };
+  const auto write = [&](auto f) HWY_ATTR { store_spans(n, y, args.streams, f, next); };
   if (weight && bias) {
-    each_span<T>(n, [&](auto s) { s.store(fma((s.load(x) - mean) * scale, s.load(weight), s.load(bias)), y); });
+    write([=](auto s) HWY_ATTR { return fma(normal(s), s.load(weight), s.load(bias)); });
   } else if (weight) {
-    each_span<T>(n, [&](auto s) { s.store((s.load(x) - mean) * scale * s.load(weight), y); });
+    write([=](auto s) HWY_ATTR { return normal(s) * s.load(weight); });
   } else if (bias) {
-    each_span<T>(n, [&](auto s) { s.store((s.load(x) - mean) * scale + s.load(bias), y); });
+    write([=](auto s) HWY_ATTR { return normal(s) + s.load(bias); });
   } else {
-    each_span<T>(n, [&](auto s) { s.store((s.load(x) - mean) * scale, y); });
+    write(normal);
   }
 }
 
 // With g = dy * weight and n = (x - mean) * scale:
 // dx = scale * (g - mean(g)) - n * pull * sum(g * n), without mean(g) in rms_norm.
 template <class T>
-HWY_INLINE void norm_backward_row(Norm form, const NormRow<T>& kept, const T* x, const T* weight, const T* dy,
-                                  int64_t n, T* dx) {
+HWY_INLINE void norm_backward_row(const NormBackwardArgs& args, const NormRow<T>& kept, const T* x, const T* dy,
+                                  int64_t next, T* dx) {
+  const T* const weight = static_cast<const T*>(args.weight);
   const Vec<T> mean = kept.mean, scale = kept.scale;
   const auto g = [&](auto s) { return weight ? s.load(dy) * s.load(weight) : s.load(dy); };
-  const auto [of_g, of_g_n] = reduce_sum(sum_spans<T>(n, [&](auto s) {
+  const auto [of_g, of_g_n] = reduce_sum(sum_spans<T>(args.n, [&](auto s) {
     const Vec<T> v = g(s);
     return TwoSums<T>{v, v * ((s.load(x) - mean) * scale)};
   }));
-  const Vec<T> shift = form == Norm::rms ? T{0} : of_g / static_cast<T>(n);
+  const Vec<T> shift = args.form == Norm::rms ? T{0} : of_g / static_cast<T>(args.n);
   const Vec<T> pull = kept.pull * of_g_n;
-  each_span<T>(n, [&](auto s) { s.store(scale * (g(s) - shift) - (s.load(x) - mean) * scale * pull, dx); });
+  const auto slope = [&](auto s) HWY_ATTR { return scale * (g(s) - shift) - (s.load(x) - mean) * scale * pull; };
+  store_spans(args.n, dx, args.streams, slope, x + next, dy + next);
 }
 
 void norm_rows(const NormArgs& args, int64_t begin, int64_t end) {
   with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t n = args.n;
+    const bool fetches = (args.streams || args.form != Norm::rms) && is_fetched<T>(n);
     for (int64_t i = begin; i < end; ++i) {
       NormRow<T> row;
-      norm_row(args.form, args.eps, static_cast<const T*>(args.x) + i * n, static_cast<const T*>(args.weight),
-               static_cast<const T*>(args.bias), n, static_cast<T*>(args.y) + i * n,
+      const T* const x = static_cast<const T*>(args.x) + i * n;
+      norm_row(args, x, fetches && i + 1 < end ? x + n : x, static_cast<T*>(args.y) + i * n,
                args.kept ? static_cast<NormRow<T>*>(args.kept)[i] : row);
     }
+    if (args.streams) stream_end();
   });
 }
 
@@ -146,6 +158,7 @@ void norm_rows(const NormArgs& args, int64_t begin, int64_t end) {
 void norm_backward_rows(const NormBackwardArgs& args, int64_t begin, int64_t end, void* dweight, void* dbias) {
   with_floating_type(args.dtype, [&]<class T>(T) {
     const int64_t n = args.n;
+    const bool fetches = args.streams && is_fetched<T>(n);
     T* const dw = static_cast<T*>(dweight);
     T* const db = static_cast<T*>(dbias);
     if (dw) std::fill(dw, dw + n, T{0});
@@ -165,7 +178,7 @@ void norm_backward_rows(const NormBackwardArgs& args, int64_t begin, int64_t end
       }
       if (args.dx) {
         T* const dx = static_cast<T*>(args.dx) + i * n;
-        norm_backward_row(args.form, kept, x, static_cast<const T*>(args.weight), dy, n, dx);
+        norm_backward_row(args, kept, x, dy, fetches && !widened && i + 1 < end ? n : 0, dx);
         if (widened) {
           for (int64_t j = 0; j < n; ++j) dx[j] = static_cast<T>(dx[j] * factor);
         }
@@ -183,6 +196,7 @@ void norm_backward_rows(const NormBackwardArgs& args, int64_t begin, int64_t end
         each_span<T>(n, [&](auto s) { s.store(s.load(dy) + s.load(db), db); });
       }
     }
+    if (args.streams) stream_end();
   });
 }
 
@@ -250,7 +264,8 @@ Grads fused_backward(Norm form, double eps, const Tensor& x, const Tensor& weigh
                               .weight = data_or_null(weight),
                               .kept = kept.raw_data(),
                               .dy = g.raw_data(),
-                              .dx = mutable_data_or_null(dx)};
+                              .dx = mutable_data_or_null(dx),
+                              .streams = is_streamed(dx)};
   const bool sums = wants.weight || wants.bias;
   const int64_t block = sums ? std::max(kLeastRows, pieces_of(rows, kMostBlocks)) : rows_grain(n, kGrain);
   const int64_t blocks = pieces_of(rows, block);
@@ -334,7 +349,8 @@ Tensor normalise(const Op& op, Norm form, const Tensor& given, const Tensor& wei
             .weight = data_or_null(weight),
             .bias = data_or_null(bias),
             .y = y.mutable_raw_data(),
-            .kept = mutable_data_or_null(kept)},
+            .kept = mutable_data_or_null(kept),
+            .streams = is_streamed(y)},
            rows, n, kGrain);
   if (!wants.any()) return y;
   auto backward = [&op, form, eps, x, weight, kept, rank = normal.rank(), wants](const Tensor& dy,

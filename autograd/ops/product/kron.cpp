@@ -1,4 +1,4 @@
-// The Kronecker product. Values that no gradient needs are written in one pass.
+// The Kronecker product, whose values are written in one pass if no gradient needs them; outer products.
 // build: -O2
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/product/kron.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
@@ -17,6 +17,15 @@ struct KronArgs {
   int rows_rank;  // axes before the last one
   const int64_t* a_shape;
   const int64_t* b_shape;
+  const void* a;
+  const void* b;
+  void* y;
+};
+
+// Row i of y is b[i / m] multiplied by a[i].
+struct OuterArgs {
+  DType dtype;
+  int64_t m, n;
   const void* a;
   const void* b;
   void* y;
@@ -55,16 +64,32 @@ void kron_rows(const KronArgs& args, int64_t begin, int64_t end) {
   });
 }
 
+void outer_rows(const OuterArgs& args, int64_t begin, int64_t end) {
+  with_floating_type(args.dtype, [&]<class T>(T) {
+    T* y = static_cast<T*>(args.y) + begin * args.n;
+    while (begin < end) {
+      const int64_t matrix = begin / args.m;
+      const T* const b = static_cast<const T*>(args.b) + matrix * args.n;
+      for (const int64_t last = std::min(end, (matrix + 1) * args.m); begin < last; ++begin, y += args.n) {
+        const Vec<T> factor = static_cast<const T*>(args.a)[begin];
+        each_span<T>(args.n, [&](auto s) HWY_ATTR { s.store(factor * s.load(b), y); });
+      }
+    }
+  });
+}
+
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
+#include <tapegrad/autograd/ops/product/detail/one_matrix.h>
 
 namespace tapegrad {
 
 HWY_EXPORT(kron_rows);
+HWY_EXPORT(outer_rows);
 
 namespace {
 
@@ -93,6 +118,16 @@ Tensor kron_values(const Tensor& a, const Tensor& b, const Shape& of_a, const Sh
 }
 
 }  // namespace
+
+Tensor outer_products(const Tensor& a, const Tensor& b) {
+  const Tensor column = packed(a), row = packed(b);
+  const int64_t m = column.size(-1), n = row.size(-1);
+  const Tensor y = Tensor::empty({column.size(0), m, n}, column.dtype());
+  run_rows(kernel_of(HWY_DISPATCH_TABLE(outer_rows)),
+           {.dtype = y.dtype(), .m = m, .n = n, .a = column.raw_data(), .b = row.raw_data(), .y = y.mutable_raw_data()},
+           column.numel(), n, 16384);
+  return y;
+}
 
 Tensor kron(const Tensor& a, const Tensor& b) {
   const int rank = std::max(a.dim(), b.dim());

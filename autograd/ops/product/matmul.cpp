@@ -39,25 +39,6 @@ void multiply_batch(const Tensor& a, const Tensor& b, bool narrow, const Tensor&
   batched_gemm<T>(batch.numel(), m, n, k, T{1}, matrix_view<T>(a), matrix_view<T>(b), T{0}, result<T>(y), offsets);
 }
 
-// a [B, 1, m], b [B, 1, n] -> [B, m, n]: nothing to sum, and little to do but to write the result.
-template <class T>
-Tensor outer_products(const Tensor& a, const Tensor& b) {
-  const Tensor x = packed(a), y = packed(b);
-  const int64_t m = x.size(2), n = y.size(2);
-  const Tensor outer = Tensor::empty({x.size(0), m, n}, x.dtype());
-  const T* const column = x.data<T>();
-  const T* const rows = y.data<T>();
-  T* const to = outer.mutable_data<T>();
-  parallel_for(x.numel(), rows_grain(n), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const T factor = column[i];
-      const T* const row = rows + i / m * n;
-      for (int64_t j = 0; j < n; ++j) to[i * n + j] = factor * row[j];
-    }
-  });
-  return outer;
-}
-
 [[noreturn]] void fail_product(std::string_view where, std::string_view wanted, const Tensor& a, const Tensor& b) {
   fail(where, "expected {}, got {} and {}", wanted, a.shape(), b.shape());
 }
@@ -111,10 +92,7 @@ Tensor matmul_of(const Tensor& left, const Tensor& right, bool narrow) {
 
 Tensor products_by_example(const Tensor& a, const Tensor& b, int64_t examples, bool narrow) {
   const Tensor x = rows_by_example(a, examples), y = rows_by_example(b, examples);
-  if (x.size(1) != 1 || narrow) return matmul_of(x.t(), y, narrow);
-  Tensor outer;
-  with_floating_type(x.dtype(), [&](auto t) { outer = outer_products<decltype(t)>(x, y); });
-  return outer;
+  return x.size(1) != 1 || narrow ? matmul_of(x.t(), y, narrow) : outer_products(x, y);
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {

@@ -1,5 +1,6 @@
 // softmax, norms and losses at limits, in long rows and in memory; fused and recorded gradients.
 // ctest: threads families
+#include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -39,6 +40,45 @@ TEST(Softmax, OverAnAxisWithoutElements) {
       const auto along = [&](const Tensor& v) { return f(v, 1); };
       EXPECT_EQ(wave_slope(along, zeros({3, 0}), again).shape(), (Shape{3, 0}));
       EXPECT_EQ(wave_slope(along, zeros({3, 0, 2}), again).shape(), (Shape{3, 0, 2}));
+    }
+  }
+}
+
+// Results of as many rows as the largest cache holds, and of one more, whose stores go past the caches, next to those
+// of a few rows.
+TEST(RowKernels, ResultsLargerThanTheCachesHaveTheSameBits) {
+  struct Form {
+    const char* name;
+    Tensor (*of)(const Tensor& x, const Tensor& weight);
+  };
+  const Form forms[] = {
+      {"layer_norm", [](const Tensor& x, const Tensor& w) { return layer_norm(x, w, w); }},
+      {"without weight", [](const Tensor& x, const Tensor&) { return layer_norm(x, {}, {}); }},
+      {"layer_norm_std", [](const Tensor& x, const Tensor& w) { return layer_norm_std(x, w, w); }},
+      {"rms_norm", [](const Tensor& x, const Tensor& w) { return rms_norm(x, w); }},
+      {"softmax", [](const Tensor& x, const Tensor&) { return softmax(x); }},
+      {"log_softmax", [](const Tensor& x, const Tensor&) { return log_softmax(x); }},
+  };
+  for (const int64_t n : {320, 1001, 5001}) {  // whole vectors; rows that begin anywhere; rows too long to be fetched
+    const int64_t held = largest_cache_bytes() / (4 * n);
+    // On a processor with a cache of more than 64 MB, this would take gigabytes.
+    if (held * n > int64_t{1} << 24) GTEST_SKIP() << "the cache holds " << largest_cache_bytes() << " bytes";
+    const Tensor weight = wave({n}, 0.4) + 1.5, all_rows = linspace(-4, 4, (held + 1) * n).reshape({held + 1, n});
+    for (const Form& form : forms) {
+      const auto value_and_slope = [&](const Tensor& x) {
+        const Tensor leaf = x.as_leaf(), dy = x * x;
+        Tape tape;
+        const Tensor y = form.of(leaf, weight);
+        return std::pair(y.detach(), tape.backward(y, {.create_graph = false, .grad_output = dy, .keep = {}})[leaf]);
+      };
+      for (const int64_t rows : {held, held + 1}) {
+        const auto [y, dx] = value_and_slope(all_rows.slice(0, 0, rows));
+        for (const int64_t first : {int64_t{0}, rows / 2, rows - 19}) {
+          const auto [part, slope_of_part] = value_and_slope(all_rows.slice(0, first, first + 19));
+          EXPECT_TRUE(all(y.slice(0, first, first + 19) == part)) << form.name << " " << n << " " << first;
+          EXPECT_TRUE(all(dx.slice(0, first, first + 19) == slope_of_part)) << form.name << " " << n << " " << first;
+        }
+      }
     }
   }
 }

@@ -30,6 +30,9 @@ inline Tensor rows_by_example(const Tensor& x, int64_t examples) {
 }
 /// a^T b for each example, [examples, last axis of a, last axis of b]; in bfloat16 if `narrow`.
 Tensor products_by_example(const Tensor& a, const Tensor& b, int64_t examples, bool narrow);
+/// a [B, 1, m], b [B, 1, n], of one floating type -> [B, m, n]: nothing to sum, and little to do but to write the
+/// result.
+Tensor outer_products(const Tensor& a, const Tensor& b);
 
 /// y = a b for one matrix, in bfloat16 if `narrow`.
 template <class T>

@@ -57,7 +57,7 @@ TEST(WeightFormats, RowsOfAProductDoNotDependOnOthers) {
     for (const auto& product : products) {
       set_num_threads(1);
       const Tensor all = product(x);
-      for (const int64_t rows : {1, 2, 3, 5, 8, 15}) {
+      for (const int64_t rows : {1, 2, 3, 4, 5, 8, 15}) {
         set_num_threads(static_cast<int>(rows % 3) + 1);
         EXPECT_EQ(product(narrow(x, 0, 1, rows)).to_vector<float>(), narrow(all, 0, 1, rows).to_vector<float>());
       }
@@ -69,6 +69,57 @@ TEST(WeightFormats, RowsOfAProductDoNotDependOnOthers) {
       const QuantizedMatrix q = quantize(w, *format);
       expect_near(linear(many, q, bias) / std::sqrt(double(in)),
                   linear(many, dequantize(q, in), bias) / std::sqrt(double(in)));
+    }
+  }
+}
+
+// A row of `a` times a row of a weight: 16 partial sums in order, those of a group by themselves, halved until one is
+// left.
+float in_plain_loops(const std::vector<float>& a, const std::vector<float>& w, const float* scales, int64_t group) {
+  float sums[16] = {}, products[16] = {};
+  const auto k = static_cast<int64_t>(a.size()), step = scales == nullptr ? k : group;
+  for (int64_t begin = 0; begin < k; begin += step) {
+    float* const to = scales == nullptr ? sums : products;
+    std::fill_n(products, 16, 0.0F);
+    for (int64_t i = begin; i < std::min(k, begin + step); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      to[(i - begin) % 16] = std::fma(a[at], w[at], to[(i - begin) % 16]);
+    }
+    for (int lane = 0; scales != nullptr && lane < 16; ++lane)
+      sums[lane] = std::fma(products[lane], scales[begin / step], sums[lane]);
+  }
+  for (int half = 8; half > 0; half /= 2)
+    for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+  return sums[0];
+}
+
+// Tiles of rows and of columns, whole and not, and weights in one piece and in several.
+TEST(WeightFormats, TheOrderOfSums) {
+  const KeepThreads keep;
+  const InferenceMode inference;
+  Generator draws(5);
+  const auto expect_order = [&](const Tensor& w, const Tensor& scales, int64_t group, const auto& multiply) {
+    const int64_t out = w.size(0), in = w.size(1);
+    for (const int64_t rows : {1, 2, 3, 4, 5, 7, 16}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows, weight " << out << " x " << in << ", groups of " << group);
+      const Tensor x = randn({rows, in}, kFloat32, &draws);
+      std::vector<float> expected;
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < out; ++j)
+          expected.push_back(in_plain_loops(x[i].to_vector<float>(), w[j].to_vector<float>(),
+                                            scales.defined() ? scales.data<float>() + j * scales.size(1) : nullptr,
+                                            group));
+      set_num_threads(static_cast<int>(rows % 3) + 1);
+      EXPECT_EQ(multiply(x).template to_vector<float>(), expected);
+    }
+  };
+  for (const auto& [out, in] : {std::pair<int64_t, int64_t>{1, 70}, {2, 64}, {3, 33}, {5, 130}, {13, 5}, {700, 515}}) {
+    const Tensor w = randn({out, in}, kFloat32, &draws), halves = w.to(kBFloat16);
+    expect_order(halves.to(kFloat32), {}, 1, [&](const Tensor& x) { return linear(x, halves); });
+    for (const WeightFormat* format : quantised_formats()) {
+      const QuantizedMatrix m = quantize(w, *format), q{m.format, m.values, ones(m.scales.shape())};
+      const int64_t group = format->name == "int8" ? 64 : 32;
+      expect_order(dequantize(q, in), m.scales, group, [&](const Tensor& x) { return linear(x, m); });
     }
   }
 }

@@ -37,10 +37,15 @@ HWY_INLINE Vec<float> load_wide(const uint16_t* p, int64_t n) {
 
 // Rows of A, and columns of B, at a time: their sums fit the registers, besides what widening bfloat16 needs.
 template <class B>
-inline constexpr int kTileRows = HWY_TARGET == HWY_AVX3 ? 4 : 3;
+inline constexpr int kTileRows = 4;
 template <>
 inline constexpr int kTileRows<uint16_t> = HWY_TARGET == HWY_AVX3 ? 4 : 2;
-inline constexpr int kTileStreams = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+template <class B>
+inline constexpr int kTileStreams = HWY_TARGET == HWY_AVX3 ? 4 : 3;
+template <>
+inline constexpr int kTileStreams<uint16_t> = HWY_TARGET == HWY_AVX3   ? 4
+                                              : HWY_TARGET == HWY_AVX2 ? 3
+                                                                       : 2;
 
 // Calls tile(i, rows) for each tile of rows of A; `rows` is a constant, at most kMost.
 template <int kMost, class Tile>
@@ -55,17 +60,23 @@ HWY_INLINE void for_tiles_of_rows(int64_t m, const Tile& tile) {
   }
 }
 
-// Columns of B that are read at the same time: the ranges of `width` adjacent columns in parallel, each in order.
+// Columns of B that are read at the same time, and what is fetched into L2 meanwhile.
 template <int kStreams, class B>
 struct Columns {
   const B* at[kStreams];
-  int64_t ahead;  // what is fetched into L2 meanwhile, in elements from here: later columns
+  int64_t first, step;                                 // the numbers of the columns
+  int64_t ahead;                                       // in elements from here: later columns
+  static constexpr int64_t kAhead = 8192 / sizeof(B);  // of all streams together
 
-  // If there are several tiles of rows, all but the first find the columns in L1: the next ones are fetched.
+  // Tile j of columns. One tile of rows reads kStreams ranges of adjacent columns in parallel, each in order. Several
+  // tiles read adjacent columns: all but the first find them in L1, where distant ones may be in each other's way.
   HWY_INLINE Columns(const B* b, int64_t b_cols, int64_t n, int64_t j, int64_t width, bool one_tile)
-      : ahead(one_tile ? 1024 / static_cast<int64_t>(sizeof(B)) : b_cols) {
-    for (int64_t q = 0; q < kStreams; ++q) at[q] = b + std::min(j + q * width, n - 1) * b_cols;
+      : first(one_tile ? j : j * kStreams),
+        step(one_tile ? width : 1),
+        ahead(one_tile ? kAhead / kStreams : kStreams * b_cols) {
+    for (int64_t q = 0; q < kStreams; ++q) at[q] = b + std::min(number(q), n - 1) * b_cols;
   }
+  HWY_INLINE int64_t number(int64_t q) const { return first + q * step; }
   HWY_INLINE void fetch(int q, int64_t p) const { __builtin_prefetch(at[q] + p + ahead, 0, 2); }
 };
 
@@ -75,9 +86,9 @@ using TileSums = Vec<T>[kRows][kStreams][kSumVecs<T>];
 
 // Calls done(i + r, column, sum) for each of a tile's sums. They go through memory here: only where all indices are
 // constants does the compiler keep them in registers, and that many reductions would be much code.
-template <int kRows, int kStreams, class T, class Done>
-HWY_INLINE void finish_sums(int64_t i, int64_t n, int64_t j, int64_t width, const TileSums<kRows, kStreams, T>& sum,
-                            const Done& done) {
+template <int kRows, int kStreams, class B, class T, class Done>
+HWY_INLINE void finish_sums(int64_t i, int64_t n, const Columns<kStreams, B>& columns,
+                            const TileSums<kRows, kStreams, T>& sum, const Done& done) {
   T sums[kRows * kStreams * kSumLanes<T>];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
@@ -93,8 +104,8 @@ HWY_INLINE void finish_sums(int64_t i, int64_t n, int64_t j, int64_t width, cons
 #pragma GCC unroll 1
   for (int64_t r = i; r < i + kRows; ++r) {
 #pragma GCC unroll 1
-    for (int64_t column = j; column < j + kStreams * width; column += width, from += kSumLanes<T>) {
-      if (column < n) done(r, column, reduce_sum(load_sum(from)));
+    for (int64_t q = 0; q < kStreams; ++q, from += kSumLanes<T>) {
+      if (columns.number(q) < n) done(r, columns.number(q), reduce_sum(load_sum(from)));
     }
   }
 }
@@ -134,7 +145,7 @@ HWY_INLINE void dot_streams(int64_t m, int64_t n, int64_t k, const T* a, int64_t
         add(p, [k](const auto* from, int64_t at)
                    HWY_ATTR { return load_wide(from, std::clamp<int64_t>(k - at, 0, kLanes<T>)); });
       }
-      finish_sums<kRows, kStreams, T>(i, n, j, width, sum, done);
+      finish_sums<kRows, kStreams, B, T>(i, n, columns, sum, done);
     });
   }
 }
@@ -143,8 +154,8 @@ HWY_INLINE void dot_streams(int64_t m, int64_t n, int64_t k, const T* a, int64_t
 template <class T, class B, class Done>
 HWY_INLINE void dot_rows(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_rows, const B* b, int64_t b_cols,
                          const Done& done) {
-  if (kTileStreams < 4 && m == 1) return dot_streams<1, 4>(m, n, k, a, a_rows, b, b_cols, done);
-  dot_streams<kTileRows<B>, kTileStreams>(m, n, k, a, a_rows, b, b_cols, done);
+  if (kTileStreams<B> < 4 && m == 1) return dot_streams<1, 4>(m, n, k, a, a_rows, b, b_cols, done);
+  dot_streams<kTileRows<B>, kTileStreams<B>>(m, n, k, a, a_rows, b, b_cols, done);
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <tapegrad/autograd/kernels/product/blas_kernels.h>
 #include <tapegrad/autograd/kernels/product/blas_micro.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -40,11 +41,11 @@ struct FewOperands {
   int64_t b_cols;
 };
 
-// sum = the product of `length` elements along k. If kFetch, what is read later is fetched into L2, `later` elements
-// from here.
+// sum = the product of `length` elements along k. If kFetch, as many lines are fetched into L2 for later, in runs of
+// kDepth elements, the first at `ahead` and the others `step` elements apart.
 template <int kRows, bool kFetch, class T>
 HWY_INLINE void few_sums(typename Vec<T>::Raw (&sum)[kRows][kSumVecs<T>], int64_t length, const FewOperands<T>& x,
-                         int64_t later) {
+                         const T* ahead, int64_t step) {
   using Raw = typename Vec<T>::Raw;
   constexpr int64_t kLine = kFewColumns<T>, kStep = kFewStep<T>;
   constexpr int kVecs = kSumVecs<T>, kBases = kFewColumns<T> / 8;
@@ -63,10 +64,11 @@ HWY_INLINE void few_sums(typename Vec<T>::Raw (&sum)[kRows][kSumVecs<T>], int64_
   const T* from = x.a;
   int64_t p = 0;
   for (; p + kStep <= length; p += kStep, from += kStep) {
-    if constexpr (kFetch) {  // a line of each column, in the steps that it takes
-      const T* fetched = x.b + later + (p & -kLine) + (p & (kLine - kStep)) * s1;
+    if constexpr (kFetch) {  // lines in the order of memory: a processor then fetches further ones by itself
+      constexpr int64_t kRun = blas::kDepth / kLine;
+      const T* const fetched = ahead + p / kRun * step + p % kRun * kLine;
 #pragma GCC unroll 4
-      for (int i = 0; i < kStep; ++i, fetched += s1) __builtin_prefetch(fetched, 0, 2);
+      for (int i = 0; i < kStep; ++i) __builtin_prefetch(fetched + i * kLine, 0, 2);
     }
 #pragma GCC unroll 4
     for (int v = 0; v < kVecs; ++v) {
@@ -107,12 +109,16 @@ HWY_INLINE void few_sums(typename Vec<T>::Raw (&sum)[kRows][kSumVecs<T>], int64_
 template <int kRows, bool kFetch, class T>
 HWY_NOINLINE void few_columns(int64_t k, int64_t depth, T alpha, const FewOperands<T>& x, T beta, T* c,
                               int64_t c_rows) {
-  // Three blocks ahead, or else the columns after these.
-  const int64_t ahead = 3 * depth, next = kFewColumns<T> * x.b_cols - std::max(int64_t{0}, k - ahead);
+  // The next columns if they are one piece of memory that is not too large, or else what is read three blocks later.
+  const bool whole = x.b_cols == k && k <= 4 * blas::kDepth;
+  const int64_t later = 3 * depth, next = kFewColumns<T> * x.b_cols;
   for (int64_t begin = 0; begin < k; begin += depth) {
     typename Vec<T>::Raw sum[kRows][kSumVecs<T>];
+    const int64_t from = whole               ? next + begin * kFewColumns<T>
+                         : begin + later < k ? begin + later
+                                             : begin + next - std::max(int64_t{0}, k - later);
     few_sums<kRows, kFetch, T>(sum, std::min(depth, k - begin), {x.a + begin, x.a_rows, x.b + begin, x.b_cols},
-                               begin + ahead < k ? ahead : next);
+                               x.b + from, whole ? blas::kDepth : x.b_cols);
     if (begin == 0 && beta == 0) {
       put<false, false, T>(sum, alpha, beta, c, c_rows, kLanes<T>);
     } else {

@@ -30,7 +30,7 @@ HWY_INLINE void dot_groups(int64_t m, int64_t n, int64_t groups, const float* a,
   for (int64_t j = 0; j < width; ++j) {
     const Columns<kStreams, uint8_t> columns(b, groups * Group::kBytes, n, j, width, m <= kMost);
     const float* scale[kStreams];
-    for (int64_t q = 0; q < kStreams; ++q) scale[q] = scales + std::min(j + q * width, n - 1) * groups;
+    for (int q = 0; q < kStreams; ++q) scale[q] = scales + std::min(columns.number(q), n - 1) * groups;
     for_tiles_of_rows<kMost>(m, [&]<int kRows>(int64_t i, std::integral_constant<int, kRows>) HWY_ATTR {
       TileSums<kRows, kStreams, float> sum;
       for (int64_t g = 0; g < groups; ++g) {
@@ -70,7 +70,7 @@ HWY_INLINE void dot_groups(int64_t m, int64_t n, int64_t groups, const float* a,
           }
         }
       }
-      finish_sums<kRows, kStreams, float>(i, n, j, width, sum, done);
+      finish_sums<kRows, kStreams, uint8_t, float>(i, n, columns, sum, done);
     });
   }
 }
@@ -83,8 +83,8 @@ HWY_INLINE void multiply_groups(const StreamedWeight& w, int64_t begin, int64_t 
   const int64_t n = end - begin, groups = w.format->groups(k);
   const auto* const from = static_cast<const uint8_t*>(w.data) + begin * groups * Group::kBytes;
   const float* const scales = w.scales + begin * groups;
-  if (m == 1) return dot_groups<Group, 4, 1>(m, n, groups, a, stride, from, scales, done);
-  dot_groups<Group, 2, kTileRows<uint8_t>>(m, n, groups, a, stride, from, scales, done);
+  if (m == 1) return dot_groups<Group, 2, 1>(m, n, groups, a, stride, from, scales, done);
+  dot_groups<Group, kTileStreams<uint8_t>, kTileRows<uint8_t>>(m, n, groups, a, stride, from, scales, done);
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE

@@ -12,6 +12,7 @@ namespace tapegrad {
 namespace {
 
 constexpr int64_t kPieceBytes = 128 << 10;  // of a weight, for one thread to read at a time: it stays in L2
+constexpr int64_t kPiecesPerThread = 4;     // of a weight that is read in place
 constexpr int64_t kTogether = 16;           // rows of a weight that a kernel may read together
 constexpr std::size_t kMostWeights = 4;
 constexpr int64_t kWidened = 1024;  // rows of W that are converted at a time
@@ -126,12 +127,19 @@ void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const Str
   if (turns) use.pack_panels(m, k, a, 1, whole, 0, panel_count, panels.get());
   int64_t rows[kMostWeights], ends[kMostWeights], pieces = 0;  // rows of W per piece; pieces so far
   int64_t bytes = 0;
+  bool converts = on_blis;  // the rows of a piece, which then stay in L2
+  for (const StreamedWeight& w : weights) {
+    bytes += w.n * w.format->row_bytes(k);
+    converts = converts || w.format == &kFloat16Rows;
+  }
+  // The first bytes of a piece come slowly: a processor has yet to learn what to fetch. So there are few.
+  const int64_t piece_bytes =
+      converts ? kPieceBytes
+               : std::clamp(bytes / (kPiecesPerThread * num_threads()), kPieceBytes * 3 / 2, kPieceBytes * 4);
   for (std::size_t w = 0; w < weights.size(); ++w) {
-    const int64_t of_weight = weights[w].n * weights[w].format->row_bytes(k);
-    const int64_t wanted = pieces_of(of_weight, kPieceBytes);
+    const int64_t wanted = pieces_of(weights[w].n * weights[w].format->row_bytes(k), piece_bytes);
     rows[w] = pieces_of(pieces_of(weights[w].n, wanted > 1 ? wanted + wanted % 2 : 1), kTogether) * kTogether;
     ends[w] = pieces += pieces_of(weights[w].n, rows[w]);
-    bytes += of_weight;
     count_product(on_blis ? Engine::blis : Engine::few_rows, m * weights[w].n * k);
   }
   parallel_for_each(pieces, m * bytes < kPieceBytes ? pieces : 1, [&](int64_t piece) {

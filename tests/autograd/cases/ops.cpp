@@ -1,6 +1,5 @@
 // Values and gradients of every operation against PyTorch's, within the tolerances of torch.testing.assert_close.
 // ctest: families products
-// build: alone
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/golden/cases.h>
 #include <tapegrad/tests/support/testing.h>

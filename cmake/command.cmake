@@ -58,7 +58,7 @@ endforeach()
 tapegrad_group(tapegrad_checks 16 ${check_sources})
 tapegrad_group(tapegrad_tasks 32 ${task_sources})
 tapegrad_group(tapegrad_verbs 16 ${verb_sources})
-tapegrad_group(tapegrad_optional 24 ${optional_sources})
+tapegrad_group(tapegrad_optional 34 ${optional_sources})
 
 if(TAPEGRAD_COMMAND)
   add_executable(tapegrad_command command/main.cpp)

@@ -2,7 +2,7 @@
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS autograd/*.cpp nn/*.cpp optim/*.cpp)
 # Code that only reads files or calls operations is compiled for size.
 set(composed_sources ${sources})
-list(FILTER composed_sources INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/(autograd/io|nn|optim)/")
+list(FILTER composed_sources INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/(autograd/(derivatives|distributions|io|ops/linalg|profiler)|nn|optim)/")
 set(kernel_sources ${sources})
 list(REMOVE_ITEM kernel_sources ${composed_sources})
 tapegrad_optimised(small_of_composed -Os -Os ${composed_sources})
@@ -26,7 +26,8 @@ foreach(target tapegrad_small tapegrad_medium)
   target_include_directories(${target} PRIVATE ${include_dir})
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endforeach()
-tapegrad_group(tapegrad_small 24 ${small_of_composed} ${small_of_kernels})
+tapegrad_group(tapegrad_small 48 ${small_of_composed} ${small_of_kernels})
+tapegrad_group(tapegrad_medium 24 ${medium_sources})
 tapegrad_group(tapegrad 24 ${sources})
 set(blis_kernels "")
 if(TARGET BLIS::kernels AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # for which it has kernels that we use
@@ -95,4 +96,4 @@ target_compile_options(tapegrad_train PRIVATE $<$<CONFIG:Release>:-O1>)  # few l
 target_compile_definitions(tapegrad_train INTERFACE $<BUILD_INTERFACE:TAPEGRAD_DATA_FOLDER="${PROJECT_SOURCE_DIR}/examples">)
 set_target_properties(tapegrad_train PROPERTIES EXPORT_NAME train VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON INSTALL_RPATH "$ORIGIN")
-tapegrad_group(tapegrad_train 16 ${train_sources})
+tapegrad_group(tapegrad_train 32 ${train_sources})

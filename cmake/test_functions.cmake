@@ -24,7 +24,7 @@ elseif(EXISTS /proc/cpuinfo AND NOT CMAKE_CROSSCOMPILING)
   endif()
 endif()
 
-# tapegrad_test_program(NAME CORE FILE...)   the executable of some files
+# tapegrad_test_program(NAME CORE FILE...)   the executable of some files, in groups: larger ones repeat fewer templates, but take more memory
 function(tapegrad_test_program name core)
   add_executable(${name} ${ARGN})
   set(shared tapegrad_test_shared)
@@ -33,7 +33,7 @@ function(tapegrad_test_program name core)
   endif()
   target_link_libraries(${name} PRIVATE ${shared} hwy::hwy tapegrad_flags tapegrad_test_flags)
   target_precompile_headers(${name} REUSE_FROM tapegrad_test_core)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TAPEGRAD_UNITY} UNITY_BUILD_BATCH_SIZE 28)
   foreach(file IN LISTS ARGN)
     tapegrad_marks(optimise build ${file})
     list(FILTER optimise INCLUDE REGEX "^-O")

@@ -21,6 +21,7 @@ endif()
 file(GLOB golden_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/golden/*.cpp)
 file(GLOB core_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/programs/*.cpp ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
 add_library(tapegrad_test_core STATIC ${golden_sources} ${core_support})
+tapegrad_group(tapegrad_test_core 16 ${golden_sources} ${core_support})
 target_link_libraries(tapegrad_test_core PUBLIC tapegrad_checks GTest::gtest Threads::Threads
                       PRIVATE tapegrad_flags tapegrad_test_flags)
 # Headers of nearly all tests, compiled once: a quarter of the time of compiling a test. (Clang 14 crashes when it reads templates
@@ -29,6 +30,7 @@ target_precompile_headers(tapegrad_test_core PRIVATE <gtest/gtest.h> <fmt/format
                           $<$<CXX_COMPILER_ID:GNU>:<tapegrad/tapegrad.h$<ANGLE-R>>)
 file(GLOB test_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*/*.cpp)
 add_library(tapegrad_test_shared STATIC ${test_support})
+tapegrad_group(tapegrad_test_shared 16 ${test_support})
 target_link_libraries(tapegrad_test_shared PUBLIC tapegrad_test_core tapegrad_verbs tapegrad_optional PRIVATE tapegrad_flags tapegrad_test_flags)
 target_precompile_headers(tapegrad_test_shared REUSE_FROM tapegrad_test_core)
 set(long_folders distributed tasks tutorials)  # whole runs; the tests of the other folders are core
@@ -55,6 +57,8 @@ foreach(folder house autograd nn optim ${long_folders})
       tapegrad_test_program(${program} ${core} ${file})
     else()
       list(APPEND together ${file})
+      tapegrad_test_program(one_${folder}_${name} ${core} ${file})  # built on demand: soon after a change of the file
+      set_target_properties(one_${folder}_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     endif()
     tapegrad_test(${folder}_${name} ${program} ${core} ${file})
   endforeach()

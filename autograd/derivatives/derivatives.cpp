@@ -1,5 +1,4 @@
 // Derivatives as functions, implemented with Tape::backward and forward passes.
-// build: -Os
 #include <tapegrad/autograd/derivatives.h>
 #include <tapegrad/autograd/detail/forward_pass.h>
 #include <tapegrad/autograd/detail/layers.h>

@@ -1,5 +1,4 @@
 // The comparison of gradients with finite differences.
-// build: -Os
 #include <tapegrad/autograd/derivatives/detail/jacobian.h>
 #include <tapegrad/autograd/detail/index_text.h>
 #include <tapegrad/autograd/gradcheck.h>

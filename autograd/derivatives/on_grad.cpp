@@ -1,5 +1,4 @@
 // Gradient hooks: the identity, whose backward calls a function with the gradient.
-// build: -Os
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/on_grad.h>
 

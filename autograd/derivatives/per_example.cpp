@@ -1,5 +1,4 @@
 // The check of gradients per example.
-// build: -Os
 #include <tapegrad/autograd/detail/per_example.h>
 #include <tapegrad/autograd/per_example.h>
 

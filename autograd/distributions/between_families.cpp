@@ -1,5 +1,4 @@
 // Divergences between two families: -entropy of p - the mean of log q(x) over x from p.
-// build: -Os
 #include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 

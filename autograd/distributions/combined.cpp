@@ -1,5 +1,4 @@
 // Distributions made of others: independent axes, transformed numbers, mixtures.
-// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>

@@ -1,5 +1,4 @@
 // What all distributions have.
-// build: -Os
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/internal/fail.h>

@@ -1,5 +1,4 @@
 // Gamma, beta and Dirichlet distributions.
-// build: -Os
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>

@@ -1,5 +1,4 @@
 // Terms of densities that have gamma functions.
-// build: -Os
 #include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>
 #include <tapegrad/autograd/fuse.h>

@@ -1,5 +1,4 @@
 // The multivariate normal distribution.
-// build: -Os
 #include <tapegrad/autograd/dist.h>
 #include <tapegrad/autograd/distributions/detail/gamma_terms.h>
 #include <tapegrad/autograd/distributions/detail/parameters.h>

@@ -1,5 +1,4 @@
 // Draws a tape: places every node in the frame or box of its module, and then writes frames, boxes and edges.
-// build: -Os
 #include <tapegrad/autograd/graph.h>
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/tape_modules.h>
@@ -15,7 +14,7 @@ constexpr std::string_view kGraph = "graph";
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // A text in quotes: names may have any characters. `\n` in a label is a line feed.
-std::string quoted(std::string_view text) {
+std::string in_dot(std::string_view text) {
   std::string out = "\"";
   for (const char c : printable(text)) {
     if (c == '"' || c == '\\') out += '\\';
@@ -25,9 +24,9 @@ std::string quoted(std::string_view text) {
 }
 
 std::string label(std::string_view first, std::string_view second) {
-  std::string text = quoted(first);
+  std::string text = in_dot(first);
   text.pop_back();
-  return text + "\\n" + quoted(second).substr(1);
+  return text + "\\n" + in_dot(second).substr(1);
 }
 
 std::string count_of(int64_t count, std::string_view what) {
@@ -151,7 +150,7 @@ class Drawing {
     const std::string& a = ids_[static_cast<std::size_t>(from)];
     const std::string& b = ids_[static_cast<std::size_t>(to)];
     if (a == b) return;
-    std::string edge = fmt::format("  {} -> {} [label={}]\n", a, b, quoted(str(tape_.shape_of(from))));
+    std::string edge = fmt::format("  {} -> {} [label={}]\n", a, b, in_dot(str(tape_.shape_of(from))));
     const bool repeats = a[0] == 'm' || b[0] == 'm';  // one edge for all equal ones of a box
     if (!repeats || drawn_.try_emplace(edge, edges_.size()).second) edges_.push_back(std::move(edge));
   }
@@ -171,7 +170,7 @@ class Drawing {
                          label(box.path, contents));
     }
     for (const std::size_t one : frame.inner) {
-      out += fmt::format("{}subgraph cluster_{} {{\n{}  label={}\n", indent, one, indent, quoted(frames_[one].path));
+      out += fmt::format("{}subgraph cluster_{} {{\n{}  label={}\n", indent, one, indent, in_dot(frames_[one].path));
       write(one, indent + "  ", out);
       out += indent + "}\n";
     }

@@ -1,5 +1,4 @@
 // A session of measurement: its beginning and end. What is measured in between is in recorder.cpp.
-// build: -Os
 #include <tapegrad/autograd/detail/profile_log.h>
 #include <tapegrad/autograd/internal/events.h>
 #include <tapegrad/autograd/internal/fail.h>

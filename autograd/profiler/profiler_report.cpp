@@ -1,5 +1,4 @@
 // The report of a profiler: rows per operation and module, their table, and the trace.
-// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/op_timer.h>
 #include <tapegrad/autograd/detail/profile_log.h>

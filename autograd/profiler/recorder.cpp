@@ -1,5 +1,4 @@
 // Measures: the spans that are open on each thread, the modules that they belong to, and what remains of them.
-// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/detail/module_places.h>
 #include <tapegrad/autograd/detail/profile.h>

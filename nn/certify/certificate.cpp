@@ -1,5 +1,4 @@
 // The page of a certificate, as text.
-// build: -Os
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/io/numpy.h>

@@ -1,5 +1,4 @@
 // The sections of a certificate, one after another.
-// build: -Os
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/op_path.h>
 #include <tapegrad/autograd/random.h>

@@ -160,4 +160,6 @@ Tensor GPTModel::block(std::size_t layer, const Tensor& x, const AttentionPass& 
 
 Tensor GPTModel::head(const Tensor& hidden) const { return out_head(hidden, tok_emb); }
 
+void GPTModel::walk_in(Visitor& visitor) { visitor.go(*this); }  // here, where the walk is compiled once
+
 }  // namespace tapegrad::nn

@@ -127,7 +127,7 @@ struct GPTModel final : Decoder {
   PositionBias positions(int64_t queries, int64_t start, DType dtype) const override;
   Tensor block(std::size_t layer, const Tensor& x, const AttentionPass& pass) const override;
   Tensor last_norm(const Tensor& x) const override { return final_norm(x); }
-  void walk_in(Visitor& visitor) override { visitor.go(*this); }
+  void walk_in(Visitor& visitor) override;
 
   GPTConfig config;                      ///< as it was given
   Embedding tok_emb;                     ///< [V, C]

@@ -239,4 +239,6 @@ PositionBias LlamaModel::positions(int64_t queries, int64_t start, DType dtype) 
   return bias;
 }
 
+void LlamaModel::walk_in(Visitor& visitor) { visitor.go(*this); }  // here, where the walk is compiled once
+
 }  // namespace tapegrad::nn

@@ -133,7 +133,7 @@ struct LlamaModel final : Decoder {
     return layers[layer](x, pass);
   }
   Tensor last_norm(const Tensor& x) const override { return norm(x); }
-  void walk_in(Visitor& visitor) override { visitor.go(*this); }
+  void walk_in(Visitor& visitor) override;
 
   LlamaConfig config;          ///< as it was given
   Embedding embed_tokens;      ///< [V, C]

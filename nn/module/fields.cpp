@@ -1,5 +1,4 @@
 // Shows, checks and copies the members of configurations.
-// build: -Os
 #include <fmt/ranges.h>
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/nn/fields.h>

@@ -172,6 +172,8 @@ CloneScope::~CloneScope() {
 }
 CloneScope* CloneScope::current() { return clone_scope; }
 
+std::shared_ptr<void>& CloneScope::copy_of(const void* original, const void* type) { return copies_[{original, type}]; }
+
 }  // namespace detail
 
 }  // namespace tapegrad::nn

@@ -137,7 +137,7 @@ class CloneScope {
   static CloneScope* current();  // the outermost one; nullptr: none
 
   // What was copied from a leaf or from a shared module, by its address and type: empty at first.
-  std::shared_ptr<void>& copy_of(const void* original, const void* type) { return copies_[{original, type}]; }
+  std::shared_ptr<void>& copy_of(const void* original, const void* type);
 
  private:
   CloneScope* const outer_;

@@ -45,8 +45,9 @@ TEST(Pointer, Gradients) {
   manual_seed(2);
   const Tensor source = tensor({{3, 5, 3}, {2, 2, 0}});
   const auto mix = [&](const Tensor& v, const Tensor& w, const Tensor& g) { return mix_with_copies(v, w, g, source); };
-  const GradcheckReport report = gradcheck(mix, {probabilities({2, 2, 6}).to(kFloat64),
-                                                 probabilities({2, 2, 3}).to(kFloat64), rand({2, 2, 1}).to(kFloat64)});
+  const GradcheckReport report = tapegrad::gradcheck(
+      mix,
+      {probabilities({2, 2, 6}).to(kFloat64), probabilities({2, 2, 3}).to(kFloat64), rand({2, 2, 1}).to(kFloat64)});
   EXPECT_TRUE(report) << report.text;
   TextModelConfig config = tiny_config();
   config.hidden_size = 2;

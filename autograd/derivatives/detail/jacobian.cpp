@@ -1,5 +1,4 @@
 // The comparison of derivatives with differences: a quick look at all of them, a thorough one where they disagree.
-// build: -Os
 #include <tapegrad/autograd/derivatives/detail/jacobian.h>
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>

@@ -1,5 +1,4 @@
 // Which of many finite differences to believe, and how far.
-// build: -Os
 #include <tapegrad/autograd/derivatives/internal/differences.h>
 
 #include <algorithm>

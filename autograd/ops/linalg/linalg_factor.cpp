@@ -1,5 +1,4 @@
 // Factorizations: cholesky, qr; determinants: det, slogdet.
-// build: -Os
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/kernels/linalg/householder.h>

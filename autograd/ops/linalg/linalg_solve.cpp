@@ -1,5 +1,4 @@
 // Systems of equations: solve, triangular_solve, inverse, lstsq; matrix_power.
-// build: -Os
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/linalg/triangular.h>

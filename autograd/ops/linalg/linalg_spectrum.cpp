@@ -1,5 +1,4 @@
 // Eigenvalues of symmetric matrices and singular values: eigh, eigvalsh, svd, svdvals, pinv.
-// build: -Os
 #include <tapegrad/autograd/autocast.h>
 #include <tapegrad/autograd/kernels/linalg/lapack.h>
 #include <tapegrad/autograd/kernels/linalg/small_eigen.h>

@@ -1,5 +1,4 @@
 // Derivatives along lines: a few steps where these agree with backward, many where they do not.
-// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/derivatives/internal/differences.h>
 #include <tapegrad/autograd/internal/fixed_math.h>

@@ -1,5 +1,4 @@
 // What the sections of a certificate share.
-// build: -Os
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/io/bits.h>

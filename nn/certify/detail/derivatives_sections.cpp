@@ -1,5 +1,4 @@
 // The sections about derivatives: of the loss along lines, of each tensor, of each operation.
-// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/ops.h>

@@ -1,5 +1,4 @@
 // Operations one by one: their values in six passes, and one backward each.
-// build: -Os
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/tape_modules.h>
 #include <tapegrad/autograd/internal/tape_watch.h>

@@ -1,5 +1,4 @@
 // The loss of a model as a function, of values that replace those of its parameters.
-// build: -Os
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>

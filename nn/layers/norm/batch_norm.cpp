@@ -15,7 +15,7 @@ Parameter filled(std::string_view where, bool wanted, int64_t channels, double v
   return wanted ? Parameter(full({channels}, value)) : Parameter();
 }
 
-constexpr std::string_view kAxes[] = {"L", "H, W", "D, H, W"};  // after the channels
+constexpr std::string_view kSpatialAxes[] = {"L", "H, W", "D, H, W"};  // after the channels
 
 // running = (1 - part) * running + part * newest
 void mix(Buffer& running, const Tensor& newest, double part) {
@@ -74,8 +74,8 @@ Tensor BatchNorm::operator()(const Tensor& x) const {
 Tensor BatchNorm::with_axes(const Tensor& x, int axes) const {
   if (x.dim() != 2 + axes && (axes != 1 || x.dim() != 2))
     fail_near(weight, fmt::format("batch_norm{}d", axes),
-              fmt::format("expected x {}[N, C, {}], got shape {}", axes == 1 ? "[N, C] or " : "", kAxes[axes - 1],
-                          str(x.shape())));
+              fmt::format("expected x {}[N, C, {}], got shape {}", axes == 1 ? "[N, C] or " : "",
+                          kSpatialAxes[axes - 1], str(x.shape())));
   return (*this)(x);
 }
 
@@ -117,7 +117,7 @@ Tensor InstanceNorm::operator()(const Tensor& x) const {
 Tensor InstanceNorm::with_axes(const Tensor& x, int axes) const {
   if (x.dim() != 2 + axes && x.dim() != 1 + axes)
     fail_near(weight, fmt::format("instance_norm{}d", axes),
-              fmt::format("expected x [N, C, {0}] or [C, {0}], got shape {1}", kAxes[axes - 1], str(x.shape())));
+              fmt::format("expected x [N, C, {0}] or [C, {0}], got shape {1}", kSpatialAxes[axes - 1], str(x.shape())));
   return x.dim() == 2 + axes ? (*this)(x) : (*this)(x.unsqueeze(0)).squeeze(0);
 }
 

@@ -1,5 +1,4 @@
 // Parametrisations of a layer's weight: weight normalisation and spectral normalisation.
-// build: -Os
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/detail/check.h>
 #include <tapegrad/nn/weight_norm.h>

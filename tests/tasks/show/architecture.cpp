@@ -91,7 +91,7 @@ void expect_is_of(const Architecture& found, const Model& model, const Tensor& o
     EXPECT_EQ(faults_of_svg(drawing::svg_file(column)), Faults());
     EXPECT_LE(column.width, 366) << "a page of 400 pixels has margins";
   }
-  expect_narrow(table_of(found));
+  expect_narrow(table_of(found).terminal());
 }
 
 void expect_transformer(const nn::TransformerConfig& config) {
@@ -229,7 +229,7 @@ TEST(Architecture, LayersAreDrawnOnceAndModulesInsideAreListed) {
   EXPECT_EQ(attention.step.rows[1].left, "W_query [16, 16]");
   EXPECT_EQ(attention.step.rows[4].right, "272");
   EXPECT_EQ(stack.parts.back().step.output, "[B, T, 13]");
-  EXPECT_NE(table_of(found).find("3 layers, each 3,"), std::string::npos) << table_of(found);
+  EXPECT_NE(table_of(found).terminal().find("3 layers, each 3,"), std::string::npos) << table_of(found).terminal();
 }
 
 struct HalfUsed {
@@ -342,7 +342,7 @@ void expect_drawn(const Architecture& found, int64_t parameters) {
   EXPECT_EQ(found.parameters, parameters);
   const drawing::FlowChart chart = chart_of(found);
   EXPECT_EQ(faults_of_svg(drawing::svg_file(draw(chart))), std::vector<std::string>());
-  expect_narrow(table_of(found));
+  expect_narrow(table_of(found).terminal());
 }
 
 // "attn_ln", "attn", "+ attn_ln": the parts of a stack in order; a sum with the part whose input it adds.

@@ -130,10 +130,10 @@ std::vector<Tensor> Tape::leaves() const {
   return found;
 }
 
-std::vector<Tensor> Tape::leaves_of(const Tensor& loss) {
+PoolVector<Tensor> Tape::leaves_of(const Tensor& loss) {
   require_differentiable(loss, {});
-  std::vector<Tensor> found;
-  std::vector<bool> reached(static_cast<std::size_t>(position_of(loss)) + 1);
+  PoolVector<Tensor> found;
+  PoolVector<bool> reached(static_cast<std::size_t>(position_of(loss)) + 1);
   reached.back() = true;
   for (std::size_t position = reached.size(); position-- > 0;) {
     if (!reached[position]) continue;

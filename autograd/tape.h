@@ -84,7 +84,7 @@ class Tape {
   /// The leaves entered so far, in the order of their first use.
   std::vector<Tensor> leaves() const;
   /// Those among them that `loss` was computed from. The Errors of backward(loss).
-  std::vector<Tensor> leaves_of(const Tensor& loss);
+  PoolVector<Tensor> leaves_of(const Tensor& loss);
   /// Whether any operation recorded so far has Reads::anything.
   bool reads_anything() const;
 

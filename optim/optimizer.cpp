@@ -157,7 +157,7 @@ void Optimizer::take_gradient(Slot& slot, const Tensor& grad) const {
 }
 
 // After the gradients of all these are taken: one may share memory with another's parameter.
-void Optimizer::prepare_write(const std::vector<Slot*>& slots) {
+void Optimizer::prepare_write(const PoolVector<Slot*>& slots) {
   int64_t start = 0;
   for (Slot* slot : slots) {
     slot->start = start;
@@ -295,8 +295,8 @@ class Optimizer::UpdateInBackward : public GradientSink {
   }
 
   Optimizer& owner_;
-  std::vector<bool> waits_;  // by slot: an active parameter that is not updated yet
-  std::vector<Slot*> ready_;
+  PoolVector<bool> waits_;  // by slot: an active parameter that is not updated yet
+  PoolVector<Slot*> ready_;
   int64_t elements_ = 0;  // of ready_
   bool begun_ = false, complete_ = false;
 };
@@ -304,7 +304,7 @@ class Optimizer::UpdateInBackward : public GradientSink {
 void Optimizer::step(Tape& tape, const Tensor& loss) {
   require_no_share();
   active_.clear();
-  std::vector<bool> used(slots_.size());
+  PoolVector<bool> used(slots_.size());
   Mismatch wrong;
   for (const Tensor& leaf : tape.leaves_of(loss)) {
     if (const Slot* const slot = find(leaf.tape_index())) {
@@ -335,7 +335,7 @@ void Optimizer::step(Tape& tape, const Tensor& loss) {
   if (tapegrad::detail::is_profiling()) tapegrad::detail::end_step();
 }
 
-void Optimizer::update_all(const std::vector<Slot*>& slots) {
+void Optimizer::update_all(const PoolVector<Slot*>& slots) {
   const int64_t total = slots.empty() ? 0 : slots.back()->start + slots.back()->parameter.numel();
   // All parameters as one row: small ones share a piece, large ones are cut.
   parallel_for(total, kUpdateGrain, [&](int64_t begin, int64_t end) {

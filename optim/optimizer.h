@@ -133,7 +133,7 @@ class Optimizer {
   /// Updates all parameters of a step: divides them into ranges and calls update() for each, in parallel. An optimiser
   /// whose update is not elementwise overrides it and is_elementwise(), and uses tensor operations, which are not
   /// recorded.
-  virtual void update_all(const std::vector<Slot*>& slots);
+  virtual void update_all(const PoolVector<Slot*>& slots);
   /// Whether an element's update depends on that element alone, so that processes may share a parameter's update.
   virtual bool is_elementwise() const { return true; }
   /// What makes it wrong to update only the rows of a table that a batch has read (nn::EmbeddingOptions::sparse): an
@@ -177,10 +177,10 @@ class Optimizer {
   void take_rows(Slot& slot, const RowGradient& grad) const;
   static void require_finite(const Slot& slot);
   class RowCopies;
-  void prepare_write(const std::vector<Slot*>& slots);
+  void prepare_write(const PoolVector<Slot*>& slots);
   void gather(const Gradients& grads);
   void begin_update();
-  void update_slots(const std::vector<Slot*>& slots);
+  void update_slots(const PoolVector<Slot*>& slots);
   void find_missing(const Slot& slot, Mismatch& wrong) const;
   void require_no_share() const;
   void require_missing_allowed(const Slot& slot) const;
@@ -190,7 +190,7 @@ class Optimizer {
   std::vector<std::pair<int64_t, std::size_t>> slot_of_leaf_;  // sorted by the leaf's number
   std::vector<bool> named_;                                    // slots whose leaf had a module's name at first
   std::vector<int64_t> ignored_;                               // leaves' numbers, sorted
-  std::vector<Slot*> active_;                                  // those of this step
+  PoolVector<Slot*> active_;                                   // those of this step
   std::vector<Range> share_;                                   // of each slot; empty: everything
   std::vector<std::string> buffer_names_;
   BufferShape buffer_shape_;

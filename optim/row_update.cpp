@@ -42,7 +42,7 @@ void Optimizer::take_rows(Slot& slot, const RowGradient& grad) const {
 // As long as it lives, slots with rows have copies of those rows for their parameter and state.
 class Optimizer::RowCopies {
  public:
-  explicit RowCopies(const std::vector<Slot*>& slots) : slots_(slots) {
+  explicit RowCopies(const PoolVector<Slot*>& slots) : slots_(slots) {
     each([this](const Slot& slot, Tensor& x) { others_.push_back(index_select(x.detach(), 0, slot.rows)); });
     exchange();
   }
@@ -76,11 +76,11 @@ class Optimizer::RowCopies {
                   static_cast<const std::byte*>(copy.raw_data()) + i * bytes, static_cast<std::size_t>(bytes));
     });
   }
-  const std::vector<Slot*>& slots_;
+  const PoolVector<Slot*>& slots_;
   PoolVector<Tensor> others_;  // in the order of each(): copies, or in exchange the tensors themselves
 };
 
-void Optimizer::update_slots(const std::vector<Slot*>& slots) {
+void Optimizer::update_slots(const PoolVector<Slot*>& slots) {
   const Autocast in_own_type(kFloat32);
   const RowCopies rows(slots);
   update_all(slots);

@@ -42,7 +42,7 @@ Adafactor::Adafactor(ParameterGroups parameters, AdafactorOptions options)
   require_in("adafactor", "d", options.d, {.least = 1});
 }
 
-void Adafactor::update_all(const std::vector<Slot*>& slots) {
+void Adafactor::update_all(const PoolVector<Slot*>& slots) {
   for (Slot* slot : slots) {
     Tensor& p = slot->parameter;
     if (p.numel() == 0) continue;

@@ -59,7 +59,7 @@ Muon::Muon(ParameterGroups parameters, MuonOptions options)
           options.iterations);
 }
 
-void Muon::update_all(const std::vector<Slot*>& slots) {
+void Muon::update_all(const PoolVector<Slot*>& slots) {
   for (Slot* slot : slots) {
     Tensor& p = slot->parameter;
     if (p.numel() == 0) continue;

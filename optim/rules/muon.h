@@ -45,7 +45,7 @@ class Muon : public Optimizer {
 
  private:
   bool is_elementwise() const override { return false; }
-  void update_all(const std::vector<Slot*>& slots) override;
+  void update_all(const PoolVector<Slot*>& slots) override;
   void update(const Slot&, int64_t, int64_t) override {}
   MuonOptions options_;
 };

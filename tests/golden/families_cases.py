@@ -1,4 +1,4 @@
-"""Functions of one tensor that are in checks/cases and in no other family, as build/release/test_autograd lists them."""
+"""Functions of one tensor that are in checks/cases and in no other family, as build/release/test_autograd_ops lists them."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ FOLDER = pathlib.Path(__file__).parent
 def listed():
     """name: {"pytorch", "low", "high", "kinks"}"""
     with tempfile.NamedTemporaryFile() as file:
-        subprocess.run([FOLDER.parents[1] / "build/release/test_autograd", "--gtest_filter=Goldens.ListCases"], check=True,
+        subprocess.run([FOLDER.parents[1] / "build/release/test_autograd_ops", "--gtest_filter=Goldens.ListCases"], check=True,
                        stdout=subprocess.DEVNULL, env=os.environ | {"TAPEGRAD_CASES": file.name})
         return json.load(file)
 

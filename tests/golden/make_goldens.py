@@ -3,7 +3,7 @@
 
     /usr/bin/python3 tests/golden/make_goldens.py [FAMILY ...]     (Debian's python3-torch, 1.13.1; all families by default)
 
-A family is a function named in FAMILIES of a file families_*.py. "elementwise" needs build/release/test_autograd.
+A family is a function named in FAMILIES of a file families_*.py. "elementwise" needs build/release/test_autograd_ops.
 """
 import importlib
 import pathlib

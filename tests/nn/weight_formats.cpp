@@ -73,8 +73,8 @@ TEST(WeightFormats, RowsOfAProductDoNotDependOnOthers) {
   }
 }
 
-// A row of `a` times a row of a weight: 16 partial sums in order, those of a group by themselves, halved until one is
-// left.
+// The dot product of a row of `a` and a row of a weight: 16 partial sums in order, those of a group by themselves,
+// halved until one is left.
 float in_plain_loops(const std::vector<float>& a, const std::vector<float>& w, const float* scales, int64_t group) {
   float sums[16] = {}, products[16] = {};
   const auto k = static_cast<int64_t>(a.size()), step = scales == nullptr ? k : group;

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <utility>
 
-#include <tapegrad/autograd/kernels/product/blas_kernels.h>
 #include <tapegrad/autograd/kernels/product/blas_micro.h>
+#include <tapegrad/autograd/kernels/product/matrix_view.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {

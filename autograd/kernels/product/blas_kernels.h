@@ -1,7 +1,8 @@
 // The kernels of matrix products, one table per kernel family; only blas.cpp uses them.
 #pragma once
 
-#include <algorithm>
+#include <tapegrad/autograd/kernels/product/matrix_view.h>
+
 #include <cstdint>
 
 namespace tapegrad::blas {
@@ -62,11 +63,6 @@ struct Kernels {
   PackStrip<T> pack_blis_sliver, pack_panel;
   int64_t blis_block;
 };
-
-/// All sums along k are made in blocks of kDepth, the last one shorter, each in order from 0, and the blocks are added
-/// in order. A panel of B with so many rows stays in L1.
-inline constexpr int64_t kDepth = 256;
-inline int64_t block_depth(int64_t k) { return std::min(k, kDepth); }
 
 /// The most rows of A for which columns of B that are contiguous along k are not packed, but transposed in registers.
 inline constexpr int64_t kUnpackedRows = 4;

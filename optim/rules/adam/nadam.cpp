@@ -85,7 +85,7 @@ NAdam::Product NAdam::product_of(int64_t steps) const {
   return {steps, product.value};
 }
 
-void NAdam::update_all(const std::vector<Slot*>& slots) {
+void NAdam::update_all(const PoolVector<Slot*>& slots) {
   for (const Slot* slot : slots) {
     const auto at = first_from(products_, slot->steps);
     if (at == products_.end() || at->steps != slot->steps) products_.insert(at, product_of(slot->steps));

@@ -35,7 +35,7 @@ class NAdam : public Optimizer {
     double value;
   };
   void begin_step(int64_t steps) override;
-  void update_all(const std::vector<Slot*>& slots) override;
+  void update_all(const PoolVector<Slot*>& slots) override;
   void update(const Slot& slot, int64_t begin, int64_t end) override;
   double mu(int64_t step) const;
   Product product_of(int64_t steps) const;

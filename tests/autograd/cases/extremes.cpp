@@ -1,5 +1,6 @@
 // Every operation on extreme operands, and every function with sizes or numbers on extreme arguments: it returns, or
 // throws an Error. Under the sanitizers (PRESET=asan) also: without undefined behaviour.
+// build: alone
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/sanitized.h>
 #include <tapegrad/tests/support/testing.h>
@@ -10,7 +11,7 @@ namespace {
 using Inputs = std::vector<Tensor>;
 
 // What is done to the inputs of a sample. `changed(x)` is the new operand, or an empty handle if it does not apply.
-struct OperandChange {
+struct Change {
   std::string name;
   std::function<Tensor(const Tensor&)> changed;
   bool one_at_a_time = false;
@@ -24,17 +25,17 @@ Tensor filled(const Tensor& x, const std::vector<T>& values) {
   return tensor(all, x.shape());
 }
 
-OperandChange floats(std::string name, DType dtype, std::vector<double> values) {
+Change floats(std::string name, DType dtype, std::vector<double> values) {
   return {std::move(name),
           [dtype, values](const Tensor& x) { return is_floating(x.dtype()) ? filled(x, values).to(dtype) : Tensor(); }};
 }
 
-OperandChange integers(std::string name, std::vector<int64_t> values) {
+Change integers(std::string name, std::vector<int64_t> values) {
   return {std::move(name), [values](auto& x) { return x.dtype() == kInt64 ? filled(x, values) : Tensor(); }, true};
 }
 
 // Some elements of x replaced.
-OperandChange sprinkled(std::string name, std::vector<double> values) {
+Change sprinkled(std::string name, std::vector<double> values) {
   return {std::move(name),
           [values](const Tensor& x) {
             if (!is_floating(x.dtype()) || x.numel() == 0) return Tensor();
@@ -45,10 +46,10 @@ OperandChange sprinkled(std::string name, std::vector<double> values) {
           true};
 }
 
-const std::vector<OperandChange>& operand_changes() {
+const std::vector<Change>& changes() {
   constexpr double kLargest = std::numeric_limits<double>::max(), kLeast = std::numeric_limits<double>::denorm_min();
   // clang-format off
-  static const std::vector<OperandChange> all = {
+  static const std::vector<Change> all = {
       sprinkled("a NaN", {kNan}),
       sprinkled("infinities", {kInf, -kInf}),
       floats("zeros", kFloat64, {0., -0.}),
@@ -80,7 +81,7 @@ struct CallOutcomes {
   std::set<std::string_view> reached;  // operations that a changed operand did not keep from computing
 };
 
-std::string operand_bytes(const Inputs& inputs) {
+std::string bytes_of(const Inputs& inputs) {
   std::string all;
   for (const Tensor& x : inputs) {
     const Tensor packed = x.detach().contiguous();
@@ -130,7 +131,7 @@ void try_call(const std::string& what, const std::function<void()>& f, CallOutco
 }
 
 void try_changes(const std::string& op, const tasks::OpSample& sample, CallOutcomes& outcome) {
-  for (const OperandChange& change : operand_changes()) {
+  for (const Change& change : changes()) {
     const std::size_t turns = change.one_at_a_time ? sample.inputs.size() : 1;
     for (std::size_t turn = 0; turn < turns; ++turn) {
       Inputs inputs = sample.inputs;
@@ -142,10 +143,10 @@ void try_changes(const std::string& op, const tasks::OpSample& sample, CallOutco
         if (changed.defined()) inputs[i] = changed;
       }
       if (!any) continue;
-      const std::string what = op + ", sample \"" + sample.label + "\", " + change.name, before = operand_bytes(inputs);
+      const std::string what = op + ", sample \"" + sample.label + "\", " + change.name, before = bytes_of(inputs);
       try_call(
           what, [&] { call(sample, inputs, outcome); }, outcome);
-      if (operand_bytes(inputs) != before) outcome.wrong.push_back(what + ": an operand has changed");
+      if (bytes_of(inputs) != before) outcome.wrong.push_back(what + ": an operand has changed");
     }
   }
 }

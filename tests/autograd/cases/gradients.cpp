@@ -1,5 +1,6 @@
 // Every operation's gradient, to second order, on every sample of the table. With one kernel family: same_bits.cpp
 // shows that values and gradients of the samples have the same bits in all of them.
+// build: alone
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/checks/modules/module_samples.h>
 #include <tapegrad/tests/support/testing.h>

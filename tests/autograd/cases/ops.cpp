@@ -1,5 +1,6 @@
 // Values and gradients of every operation, recorded or not, against PyTorch's, within the tolerances of assert_close.
 // ctest: families products
+// build: alone
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/golden/cases.h>
 #include <tapegrad/tests/support/testing.h>

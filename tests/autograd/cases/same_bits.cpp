@@ -1,6 +1,7 @@
 // Values and gradients of every operation are the same bits with 1, 2, 3 and 7 threads, of which as many run at once as
 // the machine has processors, on tensors that are divided into pieces, and with every kernel family.
 // ctest: threads
+// build: alone
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/testing.h>

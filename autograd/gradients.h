@@ -2,7 +2,6 @@
 #pragma once
 
 #include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/row_gradient.h>
 #include <tapegrad/autograd/tensor.h>
 
 #include <cstddef>
@@ -11,6 +10,19 @@
 #include <vector>
 
 namespace tapegrad {
+
+/// A gradient [rows, columns] that is 0 except in the rows `ids`: that of a table whose embedding() was `sparse`.
+struct RowGradient {
+  int64_t rows = 0;  ///< of the table
+  Tensor ids;        ///< int64 [n], ascending, each once; empty handle: there is no gradient
+  Tensor values;     ///< [n, columns]
+  bool defined() const { return ids.defined(); }  ///< whether there is one
+  Tensor dense() const;                           ///< [rows, columns], not recorded
+  /// Adds it to x [rows, columns], which is contiguous and has no other handle.
+  void add_to(const Tensor& x) const;
+  /// The sum of two gradients of one table.
+  RowGradient& operator+=(const RowGradient& more);
+};
 
 /// Takes the gradients of leaves while backward runs (BackwardOptions::sink), each as soon as it is complete: for
 /// updates during backward, and for sending gradients to other processes during backward.

@@ -23,7 +23,7 @@
 
 namespace tapegrad {
 
-struct RowGradient;  // row_gradient.h
+struct RowGradient;  // gradients.h
 
 /// How forward mode (jvp) gets the tangent of an operation's result from the tangents of its inputs, by its backward.
 enum class TangentRule : uint8_t {

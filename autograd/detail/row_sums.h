@@ -1,8 +1,8 @@
 // The gradients of leaves that are single rows, while backward runs.
 #pragma once
 
+#include <tapegrad/autograd/gradients.h>
 #include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/row_gradient.h>
 
 #include <algorithm>
 #include <utility>

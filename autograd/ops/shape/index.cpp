@@ -5,7 +5,6 @@
 #include <tapegrad/autograd/ops/detail/shapes.h>
 #include <tapegrad/autograd/ops/detail/wrapping.h>
 #include <tapegrad/autograd/ops/shape/detail/index.h>
-#include <tapegrad/autograd/row_gradient.h>
 
 #include <algorithm>
 #include <cstring>

@@ -3,6 +3,7 @@
 
 #include <tapegrad/autograd/check.h>
 #include <tapegrad/autograd/detail/index_text.h>
+#include <tapegrad/autograd/gradients.h>
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
 
@@ -57,5 +58,9 @@ struct Places {
   Tensor merge(const Tensor& x) const { return x.permute(order).reshape(merged); }
 };
 Places places_of(std::string_view where, const Tensor& x, std::span<const Tensor> indices);
+
+/// The gradient of embedding() from that of its result: dy [n, columns] and ids int64 [n], contiguous and in range. The
+/// gradients of an id are added in their order, except those of the id `skipped`.
+RowGradient row_gradient(const Tensor& dy, int64_t rows, const Tensor& ids, int64_t skipped = -1);
 
 }  // namespace tapegrad

@@ -50,7 +50,7 @@ TEST(TutorialTexts, EachHasItsPageOrExercise) {
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises())
     used.insert("exercises/set/" + std::string(exercise.id));
   for (const char* task : {"copy", "addition", "parser"}) used.insert(std::string("explain/") + task);
-  used.insert({"originals", "pages/runs"});
+  used.insert({"originals", "pages/runs", "show/texts"});
   EXPECT_EQ(files, used);
 }
 

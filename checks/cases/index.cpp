@@ -27,7 +27,8 @@ void add_index_calls(CaseTable& t) {
   t.call("masked_select", masked_select, "", "index_select");
   t.call("nonzero", nonzero);
   t.call("one_hot", one_hot, "classes");
-  t.call<Tensor, const Tensor&, const Tensor&, std::optional<int64_t>>("embedding", embedding, "padding sparse=false");
+  t.call<Tensor, const Tensor&, const Tensor&, std::optional<int64_t>, Flag>("embedding", embedding,
+                                                                             "padding sparse=false");
   t.call("index", [](auto& x, auto& args) { return index(x[0], indices(x, args, 0)); });
   t.call("index_put", [](const Inputs& x, const json& args) {
     return index_put(x[0], indices(x, args, 1), x[1], args["accumulate"].get<bool>());

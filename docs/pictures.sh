@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# docs/pictures.sh [NAME...]   makes pictures of docs/pictures again, from build/release: copy, or examples; all without NAME
+# docs/pictures.sh [NAME...]   makes pictures of docs/images again, from build/release: copy, or examples; all without NAME
 #
 # Runs the command and the examples with their default settings, in out/pictures, and copies what they draw, every fifth point where a
 # picture of all would be large. All of them take about five minutes on two cores. The pictures do not depend on the machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=$PWD/build/release pictures=$PWD/docs/pictures
+build=$PWD/build/release pictures=$PWD/docs/images
 mkdir -p out/pictures "$pictures"
 cd out/pictures
 

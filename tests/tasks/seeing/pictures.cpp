@@ -1,4 +1,4 @@
-// The pictures of docs/pictures: README.md shows what the command draws and prints.
+// The pictures of docs/images: README.md shows what the command draws and prints.
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace tests;
 
-const fs::path kPictures = fs::path(kSourceDir) / "docs/pictures";
+const fs::path kPictures = fs::path(kSourceDir) / "docs/images";
 
 std::string picture(const std::string& name) { return slurp((kPictures / name).string()); }
 
@@ -94,7 +94,7 @@ TEST(Pictures, AreSmallCorrectAndShown) {
     const std::string name = entry.path().filename().string();
     EXPECT_LT(entry.file_size(), 100'000U) << name;
     EXPECT_EQ(faults_of_svg(picture(name)), std::vector<std::string>()) << name;
-    EXPECT_NE(pages.find("pictures/" + name + ")"), std::string::npos) << name << " is on no page";
+    EXPECT_NE(pages.find("images/" + name + ")"), std::string::npos) << name << " is on no page";
     ++count;
   }
   EXPECT_GT(count, 12);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -248,8 +249,10 @@ void Group::require_equal(std::string_view where, std::string_view what, const s
 }
 
 void Group::keep(std::shared_ptr<void> memory) {
-  static auto* const kept = new std::vector<std::shared_ptr<void>>;  // never freed
-  kept->push_back(std::move(memory));
+  static auto& mutex = *new std::mutex;
+  static auto& kept = *new std::vector<std::shared_ptr<void>>;  // never freed
+  const std::lock_guard lock(mutex);
+  kept.push_back(std::move(memory));
 }
 
 void Group::finish() {

@@ -1,4 +1,4 @@
-// Collective functions on bytes, and waits with a deadline, of threads as processes.
+// Collective functions on bytes, and waits with a deadline, of threads as processes. ctest: threads
 #include <tapegrad/tests/support/mail.h>
 #include <tapegrad/tests/support/testing.h>
 

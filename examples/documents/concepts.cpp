@@ -43,7 +43,7 @@ void ended_tape() {
   try {
     for (int step = 0; step < 2; ++step) {
       tg::Tape tape;
-      h = tg::tanh(w * h);  // in the second step, h is of a tape that has ended
+      h = tg::tanh(w * h);  // in the second step, h belongs to a tape that has ended
       static_cast<void>(tape.backward(tg::sum(h)));
     }
   } catch (const tg::Error& error) {

@@ -188,25 +188,6 @@ void average() {
   // [/average]
 }
 
-// Examples of different lengths.
-// [own dataset]
-struct Sentences {
-  std::vector<std::vector<int64_t>> ids{{5, 2, 9}, {7}, {4, 4, 8, 1}};
-  int64_t size() const { return static_cast<int64_t>(ids.size()); }
-  std::pair<std::vector<int64_t>, int64_t> operator[](int64_t i) const {
-    return {ids[static_cast<std::size_t>(i)], i % 2};
-  }
-};
-// [/own dataset]
-
-void lengths() {
-  // [lengths]
-  const tg::data::DataLoader loader(Sentences(), {.batch_size = 3}, tg::data::Pad{0});
-  const auto [sentences, labels] = *loader.begin().next();
-  std::cout << "lengths: " << sentences.values << "\n" << sentences.mask << "\n";
-  // [/lengths]
-}
-
 void no_gradient() {
   // [no gradient]
   const tg::Tensor w = tg::ones({2}).as_leaf();
@@ -289,7 +270,6 @@ int main() {
   accumulate();
   freeze();
   average();
-  lengths();
   no_gradient();
   second_order();
   checkpoint();

@@ -1,5 +1,4 @@
 // The second half of the recipes of docs/howto.md.
-// arguments: {source}/leaves.csv
 #include <tapegrad/distributed.h>
 #include <tapegrad/nn/gradcheck.h>
 #include <tapegrad/tapegrad.h>
@@ -20,25 +19,6 @@ struct Net {
   nn::Linear in{2, 8}, out{8, 2};
   tg::Tensor operator()(const tg::Tensor& x) const { return out(tg::tanh(in(x))); }
 };
-
-void predict_a_number(const std::string& file) {
-  tg::manual_seed(1);
-  // [regress]
-  const tg::data::Csv leaves(file, {tg::data::numbers("length"), tg::data::numbers("width")});
-  const tg::data::DataLoader loader(leaves.dataset({"length"}, "width"), {.batch_size = 50, .shuffle = true});
-  const nn::Linear line(1, 1);
-  tg::optim::Adam adam(nn::parameters(line), {.lr = 0.05});
-  for (int epoch = 0; epoch < 100; ++epoch) {
-    auto batches = loader.begin();
-    while (const auto batch = batches.next()) {
-      const auto& [length, width] = *batch;  // [50, 1] and [50]
-      tg::Tape tape;
-      adam.step(tape.backward(tg::mse_loss(line(length).squeeze(1), width)));
-    }
-  }
-  std::printf("width = %.2f length + %.2f\n", line.weight->item(), line.bias->item());
-  // [/regress]
-}
 
 void stop_early() {
   tg::manual_seed(1);
@@ -183,16 +163,6 @@ void batches_of_my_own() {
   // [/collate]
 }
 
-void exchange_weights() {
-  const Net net;
-  // [weights]
-  tg::save_safetensors("net.safetensors", nn::state_dict(net));  // Python: safetensors.torch.load_file(...)
-  Net other;
-  nn::load_state_dict(other, tg::load_safetensors("net.safetensors").tensors);  // a file of either side
-  // [/weights]
-  std::cout << "weights: " << tg::equal(net.in.weight, other.in.weight) << "\n";
-}
-
 void watch() {
   // [watch]
   tg::train::EventWriter events("events.out.tfevents.1");  // tensorboard --logdir .
@@ -245,9 +215,7 @@ void processes() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc < 2) return std::fprintf(stderr, "usage: recipes leaves.csv\n"), 2;
-  predict_a_number(argv[1]);
+int main() {
   stop_early();
   change_rate();
   tied();
@@ -258,7 +226,6 @@ int main(int argc, char** argv) {
   rare_examples();
   batches_of_my_own();
   std::fflush(stdout);
-  exchange_weights();
   watch();
   parameter_groups();
   count();

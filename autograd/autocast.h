@@ -7,9 +7,9 @@ namespace tapegrad {
 
 /// While one is in scope on this thread, the operands of matrix multiplications of float32 tensors are rounded to
 /// bfloat16, and their sums are float32: linear, matmul and the operations built on it (bmm, einsum, ...), and both
-/// products of scaled_dot_product_attention, but not the functions of linalg.h. Backward does the same for the
-/// operations that were recorded in its scope, wherever backward runs. They keep half as much for backward, and
-/// products are faster on processors with AVX512_BF16.
+/// multiplications of scaled_dot_product_attention, but not the functions of linalg.h. Backward does the same for the
+/// operations that were recorded in its scope, wherever backward runs. They keep half as much for backward, and are
+/// faster on processors with AVX512_BF16.
 ///
 ///     tg::Tape tape;
 ///     tg::Tensor loss;
@@ -20,7 +20,7 @@ namespace tapegrad {
 ///     adam.step(tape.backward(loss));
 ///
 /// Parameters, their gradients, optimisers and all results stay float32, unlike with PyTorch's torch.autocast, where
-/// results of products are bfloat16. A loss scale is not needed. Products of float64 are not affected.
+/// results of matrix multiplications are bfloat16. A loss scale is not needed. float64 tensors are not affected.
 class Autocast {
  public:
   /// kFloat32 switches an enclosing Autocast off. Error for other types.
@@ -29,7 +29,7 @@ class Autocast {
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
 
-  /// The type of products on this thread: kFloat32 without an Autocast.
+  /// The type of matrix multiplications on this thread: kFloat32 without an Autocast.
   static DType dtype();
 
  private:

@@ -34,7 +34,7 @@ namespace detail {
 
 enum class TypeKind : uint8_t { boolean, integer, half, floating };
 
-/// What there is to know about a type. An empty name: the format does not have it.
+/// The properties of a type. An empty name: the format does not support the type.
 struct TypeRow {
   std::string_view name;  // also PyTorch's
   TypeKind kind;

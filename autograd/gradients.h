@@ -42,7 +42,7 @@ class GradientSink {
 /// has the shape and element type of its tensor.
 class [[nodiscard]] Gradients {
  public:
-  /// No gradient of anything: the start of a sum.
+  /// Empty: the start of a sum.
   Gradients() = default;
   /// The gradient of a leaf. Error if it took no part in the loss.
   const Tensor& operator[](const Tensor& leaf) const { return of(leaf, ""); }
@@ -69,8 +69,8 @@ class [[nodiscard]] Gradients {
   /// Multiplies every gradient.
   Gradients& operator*=(double factor);
 
-  /// For a pass over all of them, sorted by place: kept tensors in order of recording, then leaves in the order in
-  /// which they were made.
+  /// An entry, for a loop over all gradients, sorted by place: kept tensors in order of recording, then leaves in the
+  /// order in which they were made.
   struct Entry {
     TapeIndex place;  // of the tensor that this is the gradient of
     Tensor grad;      ///< in the shape and type of the leaf
@@ -79,7 +79,7 @@ class [[nodiscard]] Gradients {
   Entry* end() { return entries_.data() + entries_.size(); }
   const Entry* begin() const { return make_dense(), entries_.data(); }
   const Entry* end() const { return entries_.data() + entries_.size(); }
-  /// The same without making any dense: `grad` may be empty for an entry that has rows().
+  /// The same without making gradients dense: `grad` may be empty for an entry that has rows().
   std::span<Entry> entries() { return entries_; }
   std::span<const Entry> entries() const { return entries_; }  ///< the same, to read
   /// The rows of an entry, to change: its `grad` must be emptied then, or replaced and the rows emptied.

@@ -10,10 +10,10 @@
 //   x(all, ids);               // x[:, ids]
 //   x(mask);                   // x[mask], with a bool tensor
 //
-// A tensor among the entries may be an nn::Buffer, too.
-// Reading gives a view, or a copy where a tensor is among the entries. On the name of a tensor, the same can be written
-// to: x(all, 0) = y, x(mask) = 0, x(0) += y (Indexed in tensor.h). That makes the copy, too; masked_fill, where and
-// index_put do without.
+// A tensor among the entries may be an nn::Buffer, too. Reading gives a view, or a copy where a tensor is among the
+// entries. If x is the name of a tensor, it can be written to: x(all, 0) = y, x(mask) = 0, x(0) += y (Indexed in
+// tensor.h). With a tensor among the entries, this also makes the copy for reading; masked_fill, where and index_put
+// avoid it.
 #pragma once
 
 #include <tapegrad/autograd/shape.h>

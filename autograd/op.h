@@ -57,8 +57,8 @@ struct Op : OpTraits {
   static const std::vector<const Op*>& all();
 };
 
-/// An operation whose result has the shape that its inputs broadcast to, and with respect to each of them a symmetric
-/// Jacobian: elementwise, where it is diagonal, or as softmax.
+/// An operation whose result has the shape that its inputs broadcast to, and whose Jacobian with respect to each input
+/// is symmetric: elementwise operations, where it is diagonal, and operations such as softmax.
 struct SymmetricOp : Op {
   SymmetricOp(std::string_view op, OpTraits traits = {}) : Op(op, with_rule(traits)) {}  // NOLINT: like Op
 
@@ -115,15 +115,15 @@ struct BackwardPass {
   bool wants(std::size_t input) const { return input >= 32 || (unwanted >> input & 1U) == 0; }
   /// For operations whose gradient is 0 almost everywhere: what other operations have added to the gradient of this
   /// input so far. The operation may add to it in place, and then returns no gradient for the input. nullptr if there
-  /// is nothing yet, if someone else holds that sum, if backward itself is recorded, or if every gradient is to be
-  /// checked.
+  /// is nothing yet, if another handle of this sum exists, if backward itself is recorded, or if every gradient is to
+  /// be checked.
   Tensor* gradient_so_far(std::size_t input) const;
   /// For a gradient of the first input that is 0 except in some rows: if not nullptr, the operation may put it here,
   /// and then returns no gradient for that input.
   RowGradient* rows = nullptr;
-  /// Of a RuledOp in forward mode: the tangents of its inputs, empty for zero, at least one of them given. Then `dy` is
-  /// the operation's result, and its tangent is to be returned in place of the gradients, or nothing, for the tangent
-  /// to be found by backward.
+  /// For a RuledOp in forward mode: the tangents of its inputs, at least one of them not empty (empty: zero). Then `dy`
+  /// is the operation's result, and the operation returns the tangent of the result in place of gradients, or nothing,
+  /// so that the tangent is computed by backward.
   std::span<const Tensor> tangents = {};
   bool is_forward() const { return !tangents.empty(); }
 

@@ -90,11 +90,11 @@ class Tape {
 
   /// The tape that records on this thread now, or nullptr.
   static Tape* current();
-  /// The tape that keeps what this thread records now for a backward: current(), or outside a jvp that records without
-  /// keeping anything; nullptr if there is none.
+  /// The tape that keeps what this thread records now, for a later backward. This is current(), except within a jvp,
+  /// which keeps nothing: there, the tape around the jvp. nullptr if there is none.
   static Tape* for_backward();
   /// The position of x on this tape; -1 for a constant. A leaf is entered if it is not on the tape yet. Error for a
-  /// tensor that is recorded on a live tape of another thread.
+  /// tensor that is recorded on a tape in scope of another thread.
   int64_t position_of(const Tensor& x);
   /// x at a new position on the current tape, so that backward can return its gradient (BackwardOptions::only, keep),
   /// whether x is recorded or a constant. Error if no tape records.

@@ -226,7 +226,7 @@ class [[nodiscard]] Tensor {
 
   /// Freezes or unfreezes a leaf; affects only what is recorded afterwards. Error unless this is a leaf.
   void set_frozen(bool frozen) const;
-  /// Error "[where] <name> ..." while live tapes, more than `tapes` of them, have recorded this leaf.
+  /// Error "[where] <name> ..." while more than `tapes` tapes in scope have recorded this leaf.
   void require_writable(std::string_view where, std::string_view name, int32_t tapes = 0) const;
   /// Whether a leaf keeps its values if it must move to new memory.
   enum class Values { keep, discard };
@@ -234,7 +234,7 @@ class [[nodiscard]] Tensor {
   /// leaf moves to new memory (all handles to the leaf follow), so that only the leaf changes. Afterwards it is
   /// contiguous. The Error of require_writable.
   void prepare_write(std::string_view where, std::string_view name, Values values = Values::keep) const;
-  /// Counts the live tapes that have recorded this leaf, or used it while it was frozen. Error for more than
+  /// Counts the tapes in scope that have recorded this leaf, or used it while it was frozen. Error for more than
   /// kMostTapes.
   void begin_recording() const {
     if (body().recordings.fetch_add(1, std::memory_order_acq_rel) >= kMostTapes) fail_recording();
@@ -335,8 +335,8 @@ Tensor ones(std::integral auto size, std::integral auto... sizes) = delete;   //
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 Tensor full_like(const Tensor& x, Scalar value);
-/// The type that an operation on a and b gives: promoted_type. Of two integer types, or two floating ones, that of the
-/// operand with axes, if the other has none.
+/// The type of the result of an operation on a and b: promoted_type. But if both types are integers, or both floating,
+/// and only one operand has axes, its type.
 DType result_type(const Tensor& a, const Tensor& b);
 
 /// One value with no axes.

@@ -22,14 +22,14 @@ struct Accumulated;
 struct Share;
 }  // namespace detail
 
-/// The most gradients of one parameter that a process of `processes` has at once in a step, for an estimate of its
-/// memory: sums of batches that wait for others, and those of the batch that is computed. 0 where update_in_backward
-/// frees each of them at once.
+/// For an estimate of memory: the most gradients of one parameter that one of `processes` processes holds at the same
+/// time in a step, which are sums of batches that wait for others, and gradients of the current batch. 0 if
+/// update_in_backward frees each gradient at once.
 int64_t gradients_at_once(const DataParallelOptions& options, int64_t processes);
 
-/// The default generator's numbers for one batch of one step, as long as it lives: they depend on the generator's seed,
-/// the step and the batch alone, not on which process computes the batch. Afterwards the generator continues as if
-/// nothing had been sampled.
+/// While one is in scope, the default generator gives the numbers of one batch of one step. They depend on the
+/// generator's seed, the step and the batch alone, not on which process computes the batch. Afterwards the generator
+/// continues as if nothing had been sampled.
 class BatchDraws {
  public:
   BatchDraws(int64_t step, int64_t batch);
@@ -59,10 +59,10 @@ struct MeanLoss {
 ///     }
 ///
 /// A step has `accumulate` batches, of which each process computes an equal share. Their gradients are averaged with
-/// weights that are proportional to MeanLoss::terms: the step is that of one batch with all terms. Gradients are summed
-/// in one fixed tree, so a run is bit-identical for any number of processes and threads, a single process included. A
-/// process updates a share of the parameters, and has the optimiser's state for them only (ZeRO stage 1); then it
-/// receives the others.
+/// weights that are proportional to MeanLoss::terms, so the step equals a step of one batch with all terms. Gradients
+/// are summed in one fixed tree, so a run is bit-identical for any number of processes and threads, also for a single
+/// process. A process updates a share of the parameters, holds the optimiser's state of this share only (ZeRO stage 1),
+/// and then receives the other parameters.
 ///
 /// The constructor copies the optimiser's parameters and the default generator of rank 0 to all processes. Afterwards
 /// each process must do the same, except for the batches: sample the same numbers, set the same rates, freeze the same
@@ -100,20 +100,22 @@ class DataParallel {
   /// clipping; 0 without. The Errors of Optimizer::step and of the transforms, on every process, and an Error if no
   /// batch has terms.
   double update();
-  /// Numbers of all batches of the step, in order: `own` has `each` numbers of each batch of this process.
+  /// Collects numbers of all batches of the step, in order. `own` contains `each` numbers for each batch of this
+  /// process.
   std::vector<double> gather(const std::vector<double>& own, int64_t each) const;
 
-  /// The optimiser's state of whole parameters, on rank 0; empty on the others. All processes must call it.
+  /// The optimiser's state of whole parameters, on rank 0; empty on the other ranks. All processes must call it.
   NamedTensors state() const;
-  /// The state as it is divided, without its first two tensors ("steps" and "lr"), which all have: for a checkpoint
-  /// that processes write together. A snapshot: later steps do not change it. No process waits for others.
+  /// The state as it is divided between processes, for a checkpoint that they write together. The first two tensors
+  /// ("steps" and "lr"), which every process has, are left out. A snapshot: later steps do not change it. No process
+  /// waits for others.
   std::vector<DividedTensor> divided_state() const;
   /// All processes must call it with the whole state, however many processes it was saved by.
   void load_state(const NamedTensors& state);
   /// Elements [begin, end) of a tensor of the state, flat.
   using ReadElements = std::function<Tensor(const std::string& name, int64_t begin, int64_t end)>;
-  /// The same, but of each tensor of `shapes` other than "steps" and "lr" only name, shape and type count: each process
-  /// reads the elements that it updates.
+  /// The same, but each process reads the elements that it updates: of the tensors in `shapes`, except "steps" and
+  /// "lr", only name, shape and type count.
   void load_state(const NamedTensors& shapes, const ReadElements& read);
 
   /// Sets the default generator of every process to rank 0's generator, after something that only rank 0 did.

@@ -1,4 +1,4 @@
-// What steps of several processes take and measure: options, how much each batch counts, times.
+// Options of training steps in several processes, the weights of batches, and measured times.
 #pragma once
 
 #include <tapegrad/autograd/dtype.h>
@@ -19,11 +19,11 @@ struct DataParallelOptions {
   /// The type in which float32 gradients are sent. With kBFloat16 half as many bytes are sent, and the results of a run
   /// depend on the number of processes.
   DType wire = kFloat32;
-  /// A single process updates parameters in backward() already, which takes less memory (Optimizer::step(tape, loss)),
-  /// in steps of one batch without clipping and transforms; update() then does nothing. See there for what follows a
-  /// backward that fails.
+  /// A single process updates parameters during backward(), which takes less memory (Optimizer::step(tape, loss)
+  /// describes this, also for a backward that fails). Only for steps of one batch without clipping and transforms;
+  /// update() then does nothing.
   bool update_in_backward = false;
-  /// Gradients that are sent together. 0: 4 MiB, or more where they leave in more than eight messages: 512 KiB each.
+  /// Bytes of gradients that are sent together. 0: 4 MiB, or 512 KiB per message if there are more than eight messages.
   int64_t bucket_bytes = 0;
   bool overlap = true;  ///< gradients are sent while backward still runs; false: after it, to compare
 

@@ -1,4 +1,4 @@
-// A tensor that processes have divided between them.
+// A tensor whose elements are divided between processes.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -9,7 +9,7 @@
 
 namespace tapegrad::distributed {
 
-/// A named tensor of which each process has some elements, in row-major order.
+/// A named tensor whose elements, in row-major order, are divided between processes.
 struct DividedTensor {
   /// Elements [begin, end), and the process that has them.
   struct Part {
@@ -21,7 +21,7 @@ struct DividedTensor {
   Shape shape;              ///< of the whole tensor
   DType dtype = kFloat32;   ///< of the whole tensor
   std::vector<Part> parts;  ///< all elements; at most one part per process
-  Tensor own = {};          ///< those of this process, flat; an empty handle if it has none
+  Tensor own = {};          ///< the elements of this process, flat; an empty handle for none
 };
 
 }  // namespace tapegrad::distributed

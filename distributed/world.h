@@ -17,7 +17,7 @@ class Group;
 }  // namespace detail
 
 /// How all_reduce and reduce_scatter combine the tensors of the processes. `only`: each element is 0 on all processes
-/// but one, whose element is the result. It is for what processes have divided: an evaluation, for example.
+/// but one, whose element is the result. It is for work that processes have divided, such as an evaluation.
 enum class Reduce { sum, max, min, only };
 
 /// The processes that a launcher of MPI started with the same program, as `mpirun -n 4 program`; or this process alone.
@@ -26,19 +26,19 @@ enum class Reduce { sum, max, min, only };
 /// Collective functions must be called by all processes in the same order, on the thread that made the World. They
 /// check that first: tensors of different shapes or types, or different functions, raise the same Error on every
 /// process, and so does a process whose World ends while others go on. A process that waits in vain raises an Error
-/// (WorldOptions::timeout_s); then the program must end. Results are constants, not recorded on a tape, and have the
-/// equal on every process; a sum is formed in a fixed tree over the ranks.
+/// (WorldOptions::timeout_s); then the program must end. Results are constants, not recorded on a tape, and are equal
+/// on every process; sums are added in a fixed tree over the ranks.
 class World {
  public:
   /// Joins the others. Error if a launcher has started this process and tapegrad was built without MPI or with another
   /// MPI than the launcher's, or if an earlier World of this program has ended.
   World() : World(WorldOptions{}) {}
-  /// The same. Every process must make each World. The options count for all Worlds of the process.
+  /// The same with options, which count for all Worlds of the process. Every process must construct each World.
   explicit World(const WorldOptions& options);
   /// Processes that exchange messages in another way; the caller ends them.
   explicit World(detail::Group& group);
-  /// Waits for the others, and ends MPI with the last World; if they do not come within WorldOptions::timeout_s, or do
-  /// something else, prints an Error and ends all processes. After an exception it does not wait: when this process
+  /// Waits for the others, and ends MPI with the last World; if they do not arrive within WorldOptions::timeout_s, or
+  /// do something else, prints an Error and ends all processes. After an exception it does not wait: when this process
   /// ends, the launcher ends the others.
   ~World();
   World(const World&) = delete;
@@ -54,8 +54,8 @@ class World {
   static bool is_launched();
   /// The rank that the launcher gave this process; 0 without one. Needs no World.
   static int launched_rank();
-  /// Prints a note, once, if a launcher started several processes and this program has made no World: then each of them
-  /// does the whole work. train::Loop calls it where it gets no World.
+  /// Prints a note, once, if a launcher started several processes and this program has made no World: then each process
+  /// does all of the work. train::Loop calls it if it has no World.
   static void note_separate_runs();
 
   /// The tensor of the process `root`.
@@ -71,8 +71,8 @@ class World {
   /// Waits until every process has called it.
   void barrier() const;
 
-  /// The same Error on every process if `error` is not empty on one of them: the text of the first, with its rank
-  /// unless that is 0.
+  /// Throws the same Error on every process if `error` is not empty on one of them: the text of the first of these,
+  /// with its rank unless that is 0.
   void agree(std::string_view error) const;
   /// Error on every process, "[where] expected the same options on every process, got lr 0.1 on rank 0, lr 0.2 on rank
   /// 1" with the first line that differs, unless all have the same `lines`. `what`: "options".

@@ -4,10 +4,10 @@
 namespace tapegrad::distributed {
 
 struct WorldOptions {
-  /// A wait for other processes in which no message arrives for so many seconds throws an Error that names those that
-  /// are missing. 0: none.
+  /// If no message arrives for this many seconds, a wait for other processes throws an Error that names the missing
+  /// ones. 0: no limit.
   double timeout_s = 300;
-  /// After so many, one of the processes that wait prints a note with their names. 0: none.
+  /// After this many seconds, one of the waiting processes prints a note that names the missing ones. 0: no note.
   double warning_s = 60;
 };
 

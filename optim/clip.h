@@ -12,14 +12,14 @@ namespace tapegrad::optim {
 /// Scales the gradients of all leaves by max_norm / (norm + 1e-6) if that is below 1, as PyTorch does. Returns the norm
 /// of all of them before scaling. Error unless max_norm > 0, and if the norm is not finite.
 double clip_grad_norm(Gradients& grads, double max_norm);
-/// The same for the parameters of an optimiser: where it ignores gradients of other leaves (Optimizer::ignore),
-/// they are removed first, and do not count.
+/// The same for the parameters of an optimiser. Gradients of other leaves that it ignores (Optimizer::ignore) are
+/// removed first, and do not count.
 double clip_grad_norm(Gradients& grads, double max_norm, const Optimizer& optimizer);
 
-/// For gradients per example (per_example.h), each [B, ...]: scales those of each example by max_norm / (norm + 1e-6)
-/// if that is below 1, where the norm is that of the example over all leaves, and replaces each gradient by the sum
-/// over the examples, in its leaf's shape. Returns the norms before scaling. For DP-SGD, Abadi et al.
-/// 2016. Error unless max_norm > 0, if gradients have different numbers of examples, and if a norm is not finite.
+/// For gradients per example (per_example.h), each [B, ...]. Scales the gradients of each example by max_norm / (norm +
+/// 1e-6) if that is below 1; the norm is taken over all leaves. Then replaces each gradient by its sum over the
+/// examples, in its leaf's shape. Returns the norms before scaling. This is the clipping of DP-SGD, Abadi et al. 2016.
+/// Error unless max_norm > 0, if gradients have different numbers of examples, and if a norm is not finite.
 std::vector<double> clip_per_example(Gradients& grads, double max_norm);
 /// Adds independent normal noise of this standard deviation to every element of the gradients of leaves. It comes from
 /// `generator`, or from the global one; neither is a cryptographic source of randomness. Error unless std >= 0.

@@ -1,4 +1,4 @@
-// What changes the gradients of a step between backward and the update: clipping, noise, or a function of your own.
+// Changes of the gradients between backward and the update: clipping, noise, or your own function.
 #pragma once
 
 #include <tapegrad/autograd/gradients.h>
@@ -16,9 +16,9 @@
 namespace tapegrad::optim {
 
 /// The gradients of a step, which transforms change in place. If several processes train together, each holds the
-/// elements that it updates; norms and random numbers are those of all gradients, bit-identical to one process. Sparse
-/// gradients (nn::EmbeddingOptions::sparse) stay sparse in clip_norm() and clip_value(); map() and add_noise() make
-/// them dense.
+/// elements that it updates. Norms and random numbers are computed for all gradients, and are bit-identical to one
+/// process. Sparse gradients (nn::EmbeddingOptions::sparse) stay sparse in clip_norm() and clip_value(); map() and
+/// add_noise() make them dense.
 class StepGradients {
  public:
   /// All gradients of leaves. With an optimiser, gradients that it ignores are removed first (Optimizer::ignore).
@@ -106,7 +106,7 @@ struct GradientNoise {
   std::string text() const;  ///< "noise 0.1"
 };
 
-/// Any of these, or a function of your own, for LoopOptions::transforms and DataParallelOptions::transforms:
+/// Any of these, or your own function, for LoopOptions::transforms and DataParallelOptions::transforms:
 ///
 ///     const optim::GradientTransform sign = [](optim::StepGradients& grads) {
 ///       grads.map([](auto x) { return x > 0 ? 1 : x < 0 ? -1 : 0; });
@@ -124,7 +124,7 @@ class GradientTransform {
   void operator()(StepGradients& grads) const { transform_(&grads); }
   /// Error for options out of range; nothing for a function.
   void check() const { transform_(nullptr); }
-  /// Its name and its options: processes that train together compare them. "a function" for one of your own.
+  /// Its name and its options, which processes that train together compare; "a function" for your own function.
   const std::string& text() const { return text_; }
 
  private:

@@ -32,8 +32,8 @@ struct ParameterGroups : std::vector<ParameterGroup> {
   ParameterGroups(std::initializer_list<NamedTensor> parameters) : ParameterGroups(NamedTensors(parameters)) {}
 };
 
-/// Updates parameters in place, after Tape::backward has released them (while a live tape still holds one, step() is an
-/// Error with its name).
+/// Updates parameters in place, after Tape::backward has released them. While a tape in scope still holds one, step()
+/// throws an Error with its name.
 ///
 /// A subclass calls the constructor with the names of its state tensors (Adam: {"m", "v"}; each parameter then has one
 /// of each, with its shape and type, initially 0) and overrides update(), which computes new values for a range of
@@ -62,25 +62,25 @@ class Optimizer {
   /// are not parameters of this optimiser (a module's visit may leave out a layer), and for a gradient that is not
   /// finite. Frozen parameters keep their values and their state; once unfrozen, they are updated like the others.
   void step(const Gradients& grads);
-  /// step(tape.backward(loss)), bit for bit, in less memory: each parameter is updated while backward runs, as soon as
-  /// its gradient is complete, and the gradient is freed. Where the tape has operations that may read any parameter in
-  /// backward (Reads::anything: custom operations, on_grad hooks, recompute(), reversible(), odeint with the adjoint
-  /// method), updates wait until the first of them, which backward reaches last, has run, and gradients are kept until
-  /// then: at most as much memory as step(tape.backward(loss)). The same Errors, and one for a loss that is not finite,
-  /// before anything is written; if backward itself fails, an operation has no gradient for a parameter that it used,
-  /// or a gradient is not finite, some parameters may be updated already. It cannot be combined with functions that
-  /// need all gradients first, such as clip_grad_norm.
+  /// The same as step(tape.backward(loss)), bit for bit, in less memory: each parameter is updated while backward runs,
+  /// as soon as its gradient is complete, and the gradient is freed. Some operations may read any parameter in backward
+  /// (Reads::anything: custom operations, on_grad hooks, recompute(), reversible(), odeint with the adjoint method).
+  /// Then updates wait until backward has run all of them, and gradients are kept until then. The same Errors, and one
+  /// for a loss that is not finite, before anything is written. But if backward itself fails, an operation returns no
+  /// gradient for a parameter that it used, or a gradient is not finite, some parameters may be updated already. It
+  /// cannot be combined with functions that need all gradients first, such as clip_grad_norm.
   void step(Tape& tape, const Tensor& loss);
   void zero_grad() = delete;  // gradients are returned by backward, not stored: leave zero_grad() out
   /// Parameters without a gradient keep their values.
   void allow_missing(bool allow) { allow_missing_ = allow; }
-  /// Gradients of these leaves are ignored: those of a model that another optimiser trains, or none.
+  /// Ignores gradients of these leaves, if there are any, such as the parameters of a model that another optimiser
+  /// trains.
   ///
   ///     of_generator.ignore(nn::parameters(critic));
   ///
   /// Error for a parameter of this optimiser, and for a tensor that is not a leaf.
   void ignore(const NamedTensors& others);
-  /// Gradients of all other leaves are ignored, and so is a layer that a visit leaves out: prefer ignore().
+  /// Ignores gradients of all other leaves. This hides a layer that a visit leaves out, so prefer ignore().
   void allow_unknown(bool allow) { allow_unknown_ = allow; }
   /// Whether the gradient of this leaf, which is no parameter, is ignored.
   bool ignores(const TapeIndex& leaf) const;
@@ -115,8 +115,8 @@ class Optimizer {
     std::vector<Tensor> buffers;  ///< its state tensors, one per name; empty handles where it has none
     Tensor grad;                  ///< contiguous; only during a step
     int64_t start = 0;            ///< offset of its elements among those of all parameters of a step
-    /// Of a gradient in rows (RowGradient), their ids: in update(), the parameter and its state are copies of those
-    /// rows, which then go back.
+    /// For a gradient in rows (RowGradient), the ids of the rows. In update(), the parameter and its state are then
+    /// copies of these rows, which are written back afterwards.
     Tensor rows{};
   };
   static ParameterGroups one_group(NamedTensors parameters) { return parameters; }  // of rules written for 0.2
@@ -136,8 +136,8 @@ class Optimizer {
   virtual void update_all(const PoolVector<Slot*>& slots);
   /// Whether an element's update depends on that element alone, so that processes may share a parameter's update.
   virtual bool is_elementwise() const { return true; }
-  /// What makes it wrong to update only the rows of a table that a batch has read (nn::EmbeddingOptions::sparse): an
-  /// option by name, for the Error; empty if nothing does. Weight decay always does.
+  /// The name of an option with which it would be wrong to update only the rows of a table that a batch has read
+  /// (nn::EmbeddingOptions::sparse), for the Error; empty if there is none. Weight decay always throws this Error.
   virtual std::string_view prevents_rows() const { return "another update rule"; }
   /// Sets the initial value of all state tensors, if not 0.
   void start_buffers_at(double value);

@@ -1,6 +1,6 @@
 // Learning rates as functions of the step, which counts from 1: adam.set_lr(schedule(adam.steps() + 1)). At step s, the
-// rate is that of PyTorch's scheduler of the same name after s - 1 calls of step(). Error for a step below 1. Every
-// call checks all options, also those that its step does not use, by check().
+// rate equals the rate of PyTorch's scheduler of the same name after s - 1 calls of step(). Error for a step below 1.
+// Every call checks all options by check(), also options that its step does not use.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -37,7 +37,8 @@ struct LinearWarmup {
   void check() const;  ///< Error for an option out of range
 };
 
-/// Half a cosine from lr to min_lr within `total` steps, and back to lr within as many, as CosineAnnealingLR.
+/// Half a cosine from lr to min_lr within `total` steps, then back to lr within the next `total` steps, as
+/// CosineAnnealingLR.
 struct Cosine {
   double lr;          ///< learning rate
   int64_t total;      ///< steps
@@ -70,7 +71,7 @@ struct StepDecay {
 /// lr gamma^n, where n is the number of milestones smaller than the step: the rate drops at step m + 1.
 struct MultiStep {
   double lr;                        ///< learning rate
-  std::vector<int64_t> milestones;  ///< in steps, as MultiStepLR has them; one that occurs twice counts twice
+  std::vector<int64_t> milestones;  ///< in steps, as in MultiStepLR; one that occurs twice counts twice
   double gamma = 0.1;               ///< factor of each fall
   double operator()(int64_t step) const;
   void check() const;  ///< Error for an option out of range

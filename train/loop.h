@@ -37,14 +37,14 @@ struct BatchLoss {
   double accuracy = kNotMeasured;  ///< share of the terms that are right
   int64_t tokens = 0;              ///< tokens, images or other units of the batch (ReportText::unit), for the speed
   /// How much the batch counts in a step of several batches, and the step in the means of its epoch: the number of
-  /// terms that `loss` is the mean of (examples, or targets that are not padding), so that the step is that of one
-  /// large batch. With the default, all batches count alike, however large they are. 0: nothing in the batch counts,
-  /// and the loss may be NaN; a step without terms throws Error, and so does a number that is negative or not finite.
+  /// terms that `loss` is the mean of (examples, or targets that are not padding), so that the step equals a step of
+  /// one large batch. With the default, all batches count alike, however large they are. 0: nothing in the batch
+  /// counts, and the loss may be NaN; a step without terms throws Error, and so does a number that is negative or not
+  /// finite.
   double terms = 1;
 };
 
-/// What a step of a program's own returns: the loss that decides nothing but what is shown, and other figures, which
-/// have a curve each.
+/// The result of your own step: the loss, which is only shown, and other metrics, each with its own curve.
 struct StepResult {
   double loss = 0;                   ///< mean over the terms
   std::vector<Figure> figures = {};  ///< the same names in every step
@@ -84,14 +84,14 @@ struct LoopOptions {
   std::function<void()> begin_step = {};
   /// Called after the update of each step, before an evaluation, by every process: for averages of weights, and so on.
   std::function<void(int64_t step)> after_step = {};
-  /// The processes that train together, each with its own loop over the same data; nullptr: this one alone. A run has
+  /// The processes that train together, each with its own loop over the same data; nullptr: this one alone. A run is
   /// bit-identical for any number of them. It must outlive the loop.
   const distributed::World* world = nullptr;
   DType wire = kFloat32;  ///< of gradients between processes (distributed::DataParallelOptions::wire)
 };
 
-/// The most gradients of one parameter that a process has at once, for an estimate of its memory. `transforms`: whether
-/// gradients are clipped or changed otherwise before the update.
+/// The most gradients of one parameter that a process holds at the same time, for an estimate of its memory.
+/// `transforms`: whether gradients are clipped or changed otherwise before the update.
 int64_t gradients_at_once(int64_t accumulate, bool transforms, int64_t processes);
 
 /// Where a run writes its files, and what it prints. If the folder is moved during the run, the run continues in it. Of
@@ -146,15 +146,15 @@ class Loop {
   template <class Model, class Source, class LossOf>
   Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf loss_of, LoopOptions options = {});
 
-  /// A training whose step is `step`, from a batch to a StepResult: with any number of tapes, models and optimisers,
-  /// which `parts` names. A source without data is StepCount.
+  /// A training run with your own step, a function from a batch to a StepResult: with any number of tapes, models and
+  /// optimisers, which `parts` names. A source without data is StepCount.
   ///
   ///     train::Loop loop(parts, loader, [&](const Batch& b) -> train::StepResult {
   ///       const double of_critic = train_critic(b), of_generator = train_generator(b);
   ///       return {.loss = of_generator, .figures = {{"critic loss", of_critic}}};
   ///     });
   ///
-  /// In one process; accumulation, clipping, bfloat16, NaN traps and schedules are the step's own business
+  /// In one process only. The step itself is responsible for accumulation, clipping, bfloat16, NaN traps and schedules
   /// (Parts::add takes a schedule): Error if the options set them.
   template <class Source, class Step>
   Loop(Parts& parts, Source& source, Step step, LoopOptions options = {});
@@ -168,15 +168,15 @@ class Loop {
   StepMetrics step();
   /// The loss of the next batch, recorded by `tape`, which must be the innermost one: to look at a step (graph.h).
   /// Nothing is updated, and the batch is lost: further steps throw Error until a checkpoint is restored. Error for a
-  /// loop with a step of its own.
+  /// loop with your own step.
   BatchLoss next_loss(Tape& tape);
   /// The loss of the next batch as a function, which may be called any number of times, with or without a tape. The
   /// batch is lost, as by next_loss(). The same Error, and one for batches that cannot be copied.
   std::function<Tensor()> loss_of_next_batch();
   /// The means of the epoch that ended with the last step, if one did.
   std::optional<EpochMetrics> ended_epoch() const;
-  /// evaluate() in eval mode. In a run of several processes, each of them evaluates; steps and `best` have the first
-  /// one's losses.
+  /// evaluate() in eval mode. In a run of several processes, each of them evaluates; steps and `best` use the losses of
+  /// the first one.
   Evaluation evaluate() const;
 
   /// Saves everything that the rest of the training depends on, and restores it. `save` of the options may use any

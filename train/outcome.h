@@ -1,4 +1,4 @@
-// Whether a run did what it was for: the first line of its report.
+// Whether a run reached its target: the first line of its report.
 #pragma once
 
 #include <tapegrad/train/metrics.h>
@@ -20,13 +20,13 @@ inline std::string_view in_words(const Words& words, std::string_view english) {
   return words ? words(english) : english;
 }
 
-/// What a run is to reach.
+/// The target of a run.
 struct Target {
   std::string name = "accuracy";  ///< of the figure, as the report calls it
   double least = 0;               ///< accuracy of an epoch (EpochMetrics::accuracy)
 };
 
-/// What a run has reached.
+/// The result of a run.
 struct Outcome {
   enum class Verdict { reached, missed, none };  ///< none: there is no target, or no epoch to compare it with
   Verdict verdict = Verdict::none;               ///< of the last epoch, against the target

@@ -1,4 +1,4 @@
-// What a run trains, under names: models, optimisers, averages, generators, as many as there are.
+// The named parts of a run: any number of models, optimisers, averages and generators.
 #pragma once
 
 #include <tapegrad/autograd/random.h>
@@ -17,7 +17,7 @@
 
 namespace tapegrad::train {
 
-/// The parts of a training whose step is the user's own function:
+/// The parts of a training run whose step is your own function:
 ///
 ///     train::Parts parts;
 ///     parts.add("generator", generator).add("critic", critic).add("generator_adam", adam, schedule);

@@ -10,7 +10,7 @@
 //
 // While a tape records, all of these are recorded, so that their results can be differentiated again, by Tape::backward
 // (a loss made of derivatives) or by each other (grad of grad). Without a tape nothing is kept. nn/module/derivatives.h
-// has derivatives with respect to the parameters of a model.
+// declares derivatives with respect to the parameters of a model.
 #pragma once
 
 #include <tapegrad/autograd/gradcheck.h>

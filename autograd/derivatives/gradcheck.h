@@ -17,7 +17,7 @@ struct GradcheckOptions {
   double rtol = 1e-7;          ///< relative tolerance, see atol
   double step = 0.0009765625;  // of the first differences, times |x| if |x| > 1
   bool zero_gradient = false;  // the first derivative is expected to be zero everywhere (sign, floor)
-  std::string_view refuses = {};  // the operation whose create_graph must be an Error; order 2 then checks only that
+  std::string_view refuses = {};  // the operation whose create_graph throws; order 2 then checks only that
 };
 
 /// The result: the wrong entry of the Jacobian with the largest error in units of its tolerance. At order 1 an entry is
@@ -75,12 +75,11 @@ Tensor call_with(F& f, std::span<const Tensor> x) {
 /// span of them, and returns a float64 tensor. float64 inputs are differentiated in the layout that they have; integers
 /// and bools are passed through.
 ///
-/// An entry that does not agree is measured again with steps from 8 times to 2^-42 times the size of x, and is wrong
-/// only if it differs by more than the rounding and truncation errors that these differences show. At a kink or jump of
-/// f (relu at 0) no step can decide: the entry is counted as undecidable, which is no failure, if the analytic
-/// derivative lies between the slopes of both sides. So is an entry that disagrees, but whose differences contradict
-/// each other, beyond the errors that they claim, when other steps are taken. A function whose values differ when it is
-/// computed again fails.
+/// If an entry does not agree, the check tries steps from 8 times to 2^-42 times the size of x. The entry is wrong only
+/// if it differs by more than the rounding and truncation errors that these steps show. At a kink or jump of f (relu at
+/// 0) no step can decide: the entry is counted as undecidable, which is no failure, if the analytic derivative lies
+/// between the slopes of both sides. An entry is also undecidable if differences with other steps contradict each other
+/// by more than their errors. A function whose values differ when it is computed again fails.
 ///
 /// It also checks that f is reproducible (bit-identical when called twice) and does not change its inputs, that strided
 /// and contiguous inputs give the same results, that a second backward on a retained tape gives the same gradients, and

@@ -11,7 +11,7 @@
 //   grads *= 1.0 / batch_size;
 //   optimizer.step(grads);
 //
-// grads[w][b] is the gradient of losses[b] for w. A parameter that is used several times has the sum of all uses.
+// grads[w][b] is the gradient of losses[b] for w. A parameter that is used several times gets the sum over all uses.
 //
 // How it works. Rows belong to examples by their order: the first axis of a result that depends on the batch is B, or a
 // multiple of B with the rows of an example next to each other (tokens of [B, T, C] as [B * T, C]). Where such a result

@@ -23,9 +23,9 @@ class Generator;
 
 namespace dist {
 
-/// What all distributions have. Parameters broadcast to the batch shape; one sample has the event shape, which is empty
-/// unless the distribution is one of vectors. Results have the type of the parameters and are recorded, except samples.
-/// Values outside the support, and parameters that break the rule next to them, are Errors "[Normal] expected ...".
+/// The base of all distributions. Parameters broadcast to the batch shape; one sample has the event shape, which is
+/// empty unless samples are vectors. Results have the type of the parameters and are recorded, except samples. Values
+/// outside the support, and parameters that are out of range, throw Error "[Normal] expected ...".
 class Distribution {
  public:
   virtual ~Distribution() = default;
@@ -194,9 +194,9 @@ class Gamma : public Distribution {
   Tensor concentration_, rate_;
 };
 
-/// Density proportional to x^(a - 1) (1 - x)^(b - 1) on [0, 1]: a = concentration1 > 0, b = concentration0 > 0.
-/// Samples are PyTorch's, except where the gamma numbers are both below 1e-289, which PyTorch makes 1/2: concentrations
-/// below 0.01. Dirichlet's, too.
+/// Density proportional to x^(a - 1) (1 - x)^(b - 1) on [0, 1]: a = concentration1 > 0, b = concentration0 > 0. Samples
+/// are PyTorch's, except if both gamma numbers are below 1e-289 (for concentrations below 0.01), where PyTorch returns
+/// 1/2. The same is true of Dirichlet.
 class Beta : public Distribution {
  public:
   Beta(const Parameter& concentration1, const Parameter& concentration0);
@@ -320,8 +320,8 @@ class Binomial : public Distribution {
 
 // --- of vectors (gamma.cpp, multivariate.cpp) ---
 
-/// On vectors of n positive numbers with sum 1: concentration [batch, n] > 0. rsample divides gamma numbers by their
-/// sum; PyTorch's gradients of single samples differ, their mean is the same.
+/// Vectors of n positive numbers with sum 1: concentration [batch, n] > 0. rsample divides gamma numbers by their sum;
+/// PyTorch's gradients of single samples differ, their mean is equal.
 class Dirichlet : public Distribution {
  public:
   Dirichlet(const Tensor& concentration);

@@ -12,8 +12,8 @@ namespace tapegrad {
 /// - `h = XXH3_64bits_withSeed("name float32 [2, 3]", h)`,
 /// - `h = XXH3_64bits_withSeed(values, h)`, with the values in row-major order, little-endian.
 ///
-/// Equal bits have equal hashes; bits that differ by accident have the same one with a probability of 2^-64. -0 and 0
-/// differ, as do NaNs with different bits. Of a model: bits_of(nn::state_dict(model)).
+/// Equal tensors have equal hashes; tensors that differ by accident have the same hash with a probability of 2^-64. -0
+/// and 0 differ, as do NaNs with different bits. For a model: bits_of(nn::state_dict(model)).
 std::string bits_of(const NamedTensors& tensors);
 
 }  // namespace tapegrad

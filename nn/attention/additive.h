@@ -6,14 +6,14 @@
 
 namespace tapegrad::nn {
 
-/// Keys after their projection, and the values that are mixed; computed once for all steps of a decoder.
+/// Projected keys, and the values, computed once for all steps of a decoder.
 struct AdditiveKeys {
   Tensor keys;    ///< [B, S, H]: U k
   Tensor values;  ///< [B, S, V]
 };
 
 /// score(q, k) = v^T tanh(W q + U k); the result is the mean of the values, weighted by the softmax of the scores over
-/// the keys. W, U and v have no bias and start as those of Linear. Their parameters are "query.weight" [H, Q],
+/// the keys. W, U and v have no bias and start as the weights of Linear do. Their parameters are "query.weight" [H, Q],
 /// "key.weight" [H, K] and "score.weight" [1, H].
 ///
 ///   nn::AdditiveAttention attention(64, 128, 64);
@@ -28,7 +28,8 @@ struct AdditiveAttention {
   Tensor operator()(const Tensor& q, const Tensor& keys, const Tensor& mask = {}, Tensor* weights = nullptr) const {
     return attend(q, project(keys), mask, weights);
   }
-  /// Its two halves: values [B, S, V] (empty: the keys), and q [B, T, Q] -> [B, T, V].
+  /// The two halves of a call: project() for values [B, S, V] (empty: the keys), then a call with q [B, T, Q] -> [B, T,
+  /// V].
   AdditiveKeys project(const Tensor& keys, const Tensor& values = {}) const;
   Tensor attend(const Tensor& q, const AdditiveKeys& from, const Tensor& mask = {}, Tensor* weights = nullptr) const;
   void visit(auto&& field) {

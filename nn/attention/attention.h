@@ -48,7 +48,7 @@ inline constexpr AttentionNames kAttentionNames{"multi_head_attention", "linear_
 /// MultiHeadAttention of tutorials 000 and 004.
 inline constexpr AttentionNames kSelfAttentionNames{"multi_head_self_attention", "W_query", "W_key", "W_value",
                                                     "out_proj"};
-/// Llama's, as Hugging Face's folders have them.
+/// Llama's names in Hugging Face's folders.
 inline constexpr AttentionNames kLlamaNames{"llama_attention", "q_proj", "k_proj", "v_proj", "o_proj"};
 
 /// Projects query, key and value, attends in every head (in full attention, softmax(q k^T / sqrt(head_dim)) v), and
@@ -75,8 +75,8 @@ struct MultiHeadAttention {
   Tensor operator()(const Tensor& from, const Tensor& keys, const Tensor& values, const Tensor& mask) const {
     return (*this)(from, keys, values, AttentionPass{.mask = mask});
   }
-  /// Its two halves, for callers that keep keys and values: [B, S, d_in] -> heads, and query [B, T, d_in]
-  /// -> [B, T, output_size].
+  /// The two halves of a call, for callers that keep keys and values: [B, S, d_in] -> heads, and query [B, T, d_in] ->
+  /// [B, T, output_size].
   KeysAndValues project_kv(const Tensor& key, const Tensor& value, const AttentionPass& pass = {}) const;
   Tensor attend(const Tensor& query, const KeysAndValues& from, const AttentionPass& pass = {}) const;
   /// Samples the random numbers of the form again, such as the features of Performer; does nothing for other forms.

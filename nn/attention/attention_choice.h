@@ -20,7 +20,8 @@ namespace tapegrad::nn {
 /// - PerformerAttention: all keys, estimated with random features. Choromanski et al. 2020
 /// - ReformerAttention: keys with similar hashes. Kitaev, Kaiser, Levskaya 2020
 ///
-/// The header of a form has its options: window.h, linformer.h, performer.h, reformer.h. A value, which can be copied.
+/// The header of a form declares its options: window.h, linformer.h, performer.h, reformer.h. AttentionChoice is a
+/// value and can be copied.
 class AttentionChoice {
  public:
   AttentionChoice();  ///< full attention
@@ -33,7 +34,7 @@ class AttentionChoice {
   AttentionChoice& operator=(const AttentionChoice& other) { return *this = AttentionChoice(other); }
   AttentionChoice& operator=(AttentionChoice&& other) noexcept = default;
 
-  /// Of the form that is chosen.
+  /// The name of the chosen form.
   std::string_view name() const { return traits().name; }
   AttentionTraits traits() const { return held_->traits(); }
   /// The options, if they are of this form; nullptr otherwise.
@@ -75,7 +76,7 @@ class AttentionChoice {
   std::unique_ptr<Base> held_;
 };
 
-/// The form of these options with their defaults. Its file has: template AttentionChoice
+/// The form of these options with their defaults. Its file instantiates it: template AttentionChoice
 /// default_form<WindowAttention>();
 template <class Options>
 AttentionChoice default_form();

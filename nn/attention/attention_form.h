@@ -1,8 +1,8 @@
 // The interface of a form of attention: which keys queries attend to, and how.
 //
 // A form is a file in nn/attention and a line in attention_choice.cpp. Its options are a plain struct, which a
-// configuration names (`.attention = nn::WindowAttention{.window = 64}`); from it every attention module makes an
-// AttentionForm, which has the parameters of the form, if there are any.
+// configuration names (`.attention = nn::WindowAttention{.window = 64}`); every attention module makes an AttentionForm
+// from it, which holds the parameters of the form, if there are any.
 #pragma once
 
 #include <tapegrad/nn/attention_pass.h>
@@ -61,9 +61,9 @@ class AttentionForm {
  public:
   virtual ~AttentionForm() = default;
   /// -> [B, H, T, D]. Writes the pass's weights, if they are requested. A form that masks more than the pass's mask and
-  /// later keys also adds its own to *pass.seen.
+  /// later keys also adds its own mask to *pass.seen.
   virtual Tensor attend(const AttentionInputs& in) const = 0;
-  /// Why it takes no cache; empty: it does.
+  /// Why the form supports no cache; empty if it does.
   virtual std::string_view no_cache() const { return {}; }
   /// Samples new random features, if the form has them; without a generator, from the default one.
   virtual void redraw(Generator*) {}

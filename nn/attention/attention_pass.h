@@ -26,8 +26,8 @@ struct AttentionPass {
   const PositionBias* positions = nullptr;  ///< of the stack's RelativePositions
   Tensor* weights = nullptr;            ///< receives the attention weights [B, heads, T, S] before dropout, detached
   AttentionVectors* vectors = nullptr;  ///< receives queries and keys
-  /// Receives which keys no mask hides, bool, which broadcasts to [B, heads, T, S]; an empty handle for all. Where it
-  /// is true, a weight of 0 is a small one.
+  /// Receives true for the keys that no mask hides: bool, broadcasts to [B, heads, T, S]; an empty handle if no key is
+  /// hidden. It distinguishes a weight that is 0 by rounding from the weight of a masked key.
   Tensor* seen = nullptr;
   /// Independent sequences (generation): row b of x [B, 1, C] is attended to with each[b] alone, which takes the place
   /// of the other members. Projections read their weights once for all rows. Empty: one pass.
@@ -44,7 +44,7 @@ struct AttentionMaps : NamedTensors {
     vectors.push_back(std::move(of));
     seen.push_back(std::move(not_masked));
   }
-  /// Makes a pass write into map `index`, which must be there. Not after a further one was added.
+  /// Makes a pass write into map `index`, which must exist. Run the pass before another map is added.
   void receive(std::size_t index, AttentionPass& pass) {
     pass.weights = &(*this)[index].tensor;
     pass.vectors = &vectors[index];

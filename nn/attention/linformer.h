@@ -58,8 +58,8 @@ struct LinformerConfig {
 };
 
 /// Self-attention with projected keys and values: O(T K) in time and memory. Not causal. The pass may have a bool mask
-/// of keys, rope, and weights: those of the S values, softmax(...) f, which may be negative. Error for a cache, and for
-/// positions that add a bias. In addition to those of MultiHeadSelfAttention, it has the parameters
+/// of keys, rope, and weights, which are the weights of the S values, softmax(...) f, and may be negative. Error for a
+/// cache, and for positions that add a bias. In addition to those of MultiHeadSelfAttention, it has the parameters
 /// - E: [K, context_length], or [num_heads, K, context_length]; normal with variance 1 / K
 /// - F: the same for values, unless they share E
 ///

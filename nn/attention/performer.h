@@ -23,9 +23,10 @@ struct PerformerOptions {
 /// An estimate of softmax(q k^T scale) v with O(T M) time and memory, forward and backward: with phi(x) = exp(w x -
 /// |x|^2 / 2) for the M rows w of `features` [M, D], the mean of phi(q) . phi(k) is exp(q . k). query [..., T, D], key
 /// [..., S, D], value [..., S, E] -> [..., T, E]; leading axes broadcast. The error decreases as M^-1/2. If causal,
-/// prefix sums run in blocks (causal_product), and later keys change no bit. Exponents are relative to the largest one
-/// (if causal, of the keys so far), which cancels, so nothing overflows. Zeros where a query has no key, and where no
-/// feature is large for both the query and one of its keys: a sum of products below 1e-19 (float64: 1e-154).
+/// prefix sums run in blocks (causal_product), and results do not depend on later keys. Exponents are relative to the
+/// largest one (if causal, of the keys so far), which cancels, so nothing overflows. Zeros where a query has no key,
+/// and where no feature is large for both the query and one of its keys: a sum of products below 1e-19 (float64:
+/// 1e-154).
 Tensor performer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& features,
                            const PerformerOptions& options = {});
 

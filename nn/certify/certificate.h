@@ -11,7 +11,7 @@
 
 namespace tapegrad::nn {
 
-/// Of one check. `unknown`: the numbers cannot decide, as at a kink; no reason to fail.
+/// The verdict of one check. `unknown`: the numbers cannot decide, for example at a kink; this is not a failure.
 enum class Verdict { right, unknown, wrong };
 /// "right", "unknown", "WRONG".
 std::string_view name(Verdict verdict);
@@ -38,12 +38,12 @@ class Certificate {
   std::vector<std::pair<std::string, std::string>> subject;  ///< facts: parameters, hashes, seed, instruction set
   std::vector<CertificateSection> sections;                  ///< in the order of the page
   std::vector<std::string> unchecked;                        ///< what was not checked, one sentence each
-  /// x, v, gradient of the first point and direction, with its numbers: "x.up.weight", "v.up.weight",
+  /// x, v and the gradient of the first point and direction, and their numbers: "x.up.weight", "v.up.weight",
   /// "gradient.up.weight", "loss", "analytic", "numerical".
   NamedTensors numbers;
   double seconds = 0;  ///< that the checks took
 
-  /// No check is wrong.
+  /// Whether no check is wrong.
   bool ok() const { return count(Verdict::wrong) == 0; }
   explicit operator bool() const { return ok(); }
   /// Checks with this verdict.
@@ -54,8 +54,7 @@ class Certificate {
   std::string summary() const;
   /// The page for a terminal of 100 columns.
   std::string text() const;
-  /// Writes `numbers` as .npz, for a check by other means; docs/gradients.md shows five lines of NumPy. Error if it
-  /// cannot be written.
+  /// Writes `numbers` as .npz, for a check by other means (docs/gradients.md). Error if it cannot be written.
   void write_numpy(const std::string& path) const;
 };
 

@@ -1,8 +1,8 @@
 // A certificate for the gradients of a model at the size at which it trains: float32, millions of parameters. An
 // example is in docs/gradients.md.
 //
-// nn::gradcheck compares every derivative of a small model in float64; the time of certify grows with the number of
-// parameters as that of training does, and it checks the float32 gradients that training uses, too.
+// nn::gradcheck compares every derivative of a small model in float64. The time of certify grows only as fast as the
+// time of training. It also checks the float32 gradients that training uses.
 #pragma once
 
 #include <tapegrad/nn/certificate.h>
@@ -23,8 +23,8 @@ Certificate certify(const CertifiedModel& single, const CertifiedModel& wide, co
 
 }  // namespace detail
 
-/// Checks the gradients of loss(model, batch), a tensor of one element, by every parameter that is not frozen and every
-/// floating tensor of the batch:
+/// Checks the gradients of loss(model, batch), a tensor of one element, with respect to every parameter that is not
+/// frozen and every floating tensor of the batch:
 /// - derivatives in random directions against differences, whose error is measured, at several points, in training mode
 ///   with fixed random numbers and in eval mode; the orders of the Taylor remainders; each parameter by itself;
 /// - the backward of every operation by itself, at the values that it has in this model;

@@ -1,4 +1,4 @@
-// What nn::certify takes: options, and a model with its loss as a function of a batch.
+// The arguments of nn::certify: options, and a model with its loss as a function of a batch.
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>
@@ -14,7 +14,8 @@
 namespace tapegrad::nn {
 
 struct CertifyOptions {
-  /// The model as it is, and moved once, twice ...: every parameter by normal numbers of half its own size.
+  /// Number of points: the model as it is, then moved once, twice and so on, each time every parameter by normal
+  /// numbers of half its size.
   int64_t points = 2;
   int64_t directions = 3;  ///< random ones at each point, in each mode
   uint64_t seed = 1;       ///< of directions and moves, and of the default generator before each call of the loss

@@ -12,9 +12,9 @@ struct EmbeddingOptions {
   /// A step costs as much as the rows that the batch reads, however large the table is: its gradient is a RowGradient,
   /// and the optimiser updates those rows alone. For SGD without momentum and Adagrad, the parameters are bit-identical
   /// to those of dense gradients. Adam does not decay the moments of other rows, as PyTorch's SparseAdam. Error in the
-  /// step for other rules, for weight_decay, momentum and amsgrad, and for several processes. Clipping keeps the
-  /// gradient sparse. It is dense for a table that another operation also uses (a tied output layer), in recompute(),
-  /// in a recorded backward and per example, and after a change by anything but Gradients' sums and clipping.
+  /// step for other rules, for weight_decay, momentum and amsgrad, and for several processes. Clipping and sums of
+  /// Gradients keep the gradient sparse. It is dense for a table that another operation also uses (a tied output
+  /// layer), in recompute(), if backward is recorded or computes gradients per example, and after any other change.
   bool sparse = false;
 };
 

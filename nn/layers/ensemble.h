@@ -19,8 +19,9 @@
 
 namespace tapegrad::nn {
 
-/// `members` layers of the form of Linear, in one batched product: x [members, B, in] -> [members, B, out]. x [B, in]
-/// is the same for all members. The initial values are those of as many Linear, made one after the other.
+/// `members` layers of the form of Linear, in one batched matrix multiplication: x [members, B, in] -> [members, B,
+/// out]. x [B, in] is the same for all members. The initial values are those of as many Linear, made one after the
+/// other.
 struct EnsembleLinear {
   /// Error unless all numbers are positive.
   EnsembleLinear(int64_t members, int64_t in, int64_t out, bool bias = true);

@@ -11,8 +11,7 @@
 namespace tapegrad::nn {
 
 /// The configuration in a Llama's config.json. Error, with `where` as the file's name, for another kind of model and
-/// for what LlamaModel does not support: another activation, RoPE scaling other than linear and llama3, quantised
-/// weights.
+/// for what LlamaModel does not support: another activation, another rule than RopeScaling's, quantised weights.
 LlamaConfig llama_config_of_hugging_face(std::string_view json, std::string_view where);
 /// The tokens in a config.json or generation_config.json that end a text; there may be none or several.
 std::vector<int64_t> ends_of_hugging_face(std::string_view json, std::string_view where);

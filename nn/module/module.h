@@ -68,7 +68,7 @@ class List : public std::vector<Module>, public detail::HolderOf<List<Module>> {
   }
 };
 
-/// nn::List{Linear(2, 2), Linear(2, 3)} has Linears; of several types, they are AnyModules.
+/// nn::List{Linear(2, 2), Linear(2, 3)} is a list of Linears; modules of several types become AnyModules.
 template <class First, class... Others>
 List(First, Others...)
     -> List<std::conditional_t<(std::is_same_v<First, Others> && ...), First, AnyOf<Tensor(const Tensor&)>>>;
@@ -139,7 +139,7 @@ LoadReport load_state_dict(const AnyModel& model, const NamedTensors& state, boo
 
 /// Error if the visit of a module does not name a parameter, a buffer or a Mode (a Dropout has one) that the module
 /// holds, itself or in a List, a Dict or an AnyModule: it would be neither trained nor saved. field.ignore(member), in
-/// the visit, leaves one out on purpose. Called by state_dict, gradcheck, a trainer's Loop and, without NDEBUG,
+/// the visit, leaves one out on purpose. Called by state_dict, gradcheck, train::Loop and, without NDEBUG,
 /// parameters(). Not seen are
 /// - modules behind a pointer, or in a std::vector or std::map: memory does not show who owns them. A plain struct
 ///   needs no visit that could forget them.

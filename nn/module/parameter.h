@@ -52,7 +52,7 @@ class Parameter : public detail::Member, public TensorHolder<Parameter> {
   bool tied_to(const Parameter& other) const { return leaf_ && leaf_ == other.leaf_; }
 
   /// Overwrites the values, from any floating type; `values` may share memory with this parameter. Other tensors that
-  /// share its memory do not change. Error for another shape, and while a live tape has recorded this parameter.
+  /// share its memory do not change. Error for another shape, and while a tape in scope has recorded this parameter.
   void set(const Tensor& values);
   /// The values, for an initialiser to write to before anything else uses the parameter. The same Errors.
   template <class T>
@@ -161,7 +161,7 @@ class Skip {
   static bool on();  ///< one is in scope on this thread
 
  protected:
-  /// What new parameters have.
+  /// The values of new parameters.
   enum class Values : uint8_t { initial, unspecified, none };
   explicit Skip(Values values);  ///< `values`, or what an outer scope has if that is less
   static Values values();

@@ -1,5 +1,5 @@
-// What a positional encoding is made of: its name, help and options, the limits of both, and the parts that it has in a
-// model. An encoding is a PositionKind in its own file, and one line in position_kinds.cpp.
+// A positional encoding: its name, help, options and their limits, and its parts in a model. An encoding is a
+// PositionKind in its own file, and one line in position_kinds.cpp.
 #pragma once
 
 #include <tapegrad/nn/any_of.h>
@@ -79,7 +79,7 @@ class PositionKind {
   Role role;                    ///< decides which lists of names have it
   /// The value by which options choose this encoding.
   Positions positions() const { return Positions(name); }
-  /// Whether scores of single pairs change, which only full attention has.
+  /// Whether it changes the scores of single pairs, which only full attention computes.
   virtual bool adds_to_scores() const { return false; }
   /// Whether the encoding is a vector for each position, or nothing, whatever the tokens are.
   virtual bool ignores_tokens() const { return false; }
@@ -105,8 +105,8 @@ class PositionKind {
   virtual Positions added_kind(const PositionOptions& options) const;
   virtual Positions relative_kind(const PositionOptions& options) const;
 
-  /// The parts in a model; none by default. `sizes` has what the part needs: width, max_positions and causal; heads,
-  /// head_dim and causal; head_dim.
+  /// The parts in a model; none by default. added() needs width, max_positions and causal of `sizes`, relative() heads,
+  /// head_dim and causal, pairs() head_dim.
   virtual AnyOf<AddedEncoding> added(const PositionSizes& sizes, const PositionOptions& options) const;
   virtual AnyOf<RelativeEncoding> relative(const PositionSizes& sizes, const PositionOptions& options) const;
   virtual AnyOf<PairEncoding> pairs(const PositionSizes& sizes, const PositionOptions& options) const;
@@ -119,7 +119,8 @@ void list_positions(std::string_view positions, PositionOptions& options, Fields
 std::span<const PositionKind* const> position_kinds();
 const PositionKind& kind_of(Positions positions);
 
-/// The only object of an encoding's class. Its file has: template const PositionKind& position_kind<AlibiKind>();
+/// The only object of an encoding's class. Its file instantiates it: template const PositionKind&
+/// position_kind<AlibiKind>();
 template <class Kind>
 const PositionKind& position_kind();
 

@@ -1,6 +1,6 @@
 // Positional encodings, without which attention ignores the order of its inputs: their names and their options.
-// position_kind.h has what an encoding is made of; nn/positions/added has those that are added to the embeddings,
-// nn/positions/relative those that act inside attention, a file each.
+// position_kind.h declares what an encoding consists of. Each encoding has its own file, in nn/positions/added if it is
+// added to the embeddings, in nn/positions/relative if it acts inside attention.
 #pragma once
 
 #include <tapegrad/autograd/compiler.h>
@@ -53,7 +53,8 @@ std::span<const std::string_view> relative_position_names();
 /// Error for an unknown name; it lists the known ones.
 Positions positions_named(std::string_view name);
 
-/// The options of the encodings. Those of each are a struct (RopeOptions), which has its defaults until it is set:
+/// The options of the encodings. The options of each encoding are a struct (RopeOptions), with its defaults until it is
+/// set:
 ///   nn::PositionOptions options(nn::RopeOptions{.base = 500'000}, nn::ShawOptions{.distance = 8});
 ///   options.of<nn::RopeOptions>().ntk_scale = 4;
 class PositionOptions {

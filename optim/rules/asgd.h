@@ -13,9 +13,9 @@ struct ASGDOptions {
   double weight_decay = 0;  ///< times p, added to the gradient
 };
 
-/// SGD whose rate falls, eta = lr / (1 + lambd lr (t - 1))^alpha, and the average of its values: state() has it as
-/// "ax.<name>", which is the parameter itself in the first t0 + 2 steps and the mean of all values from step t0 + 1 on
-/// later. PyTorch's ASGD; Polyak, Juditsky 1992.
+/// SGD whose rate falls, eta = lr / (1 + lambd lr (t - 1))^alpha, with an average of each parameter, "ax.<name>" in
+/// state(). It is the parameter itself in the first t0 + 2 steps, and later the mean of all values since step t0 + 1.
+/// PyTorch's ASGD; Polyak, Juditsky 1992.
 class ASGD : public Optimizer {
  public:
   /// Error for a lambd, alpha or weight_decay that is negative or not finite, and for a t0 that is not finite.

@@ -29,9 +29,9 @@ struct Evaluation {
 };
 
 /// Minimises a loss over all parameters together. Each iteration moves along an approximation of -H^-1 g computed from
-/// the last steps; the loss must be the same function throughout a call. Computed as in PyTorch, but for points where
-/// the loss or its gradient is not finite: the line search takes a shorter step. Nocedal, Wright 2006, chapters 3
-/// and 7.
+/// the last steps; the loss must be the same function throughout a call. Computed as in PyTorch, except at points where
+/// the loss or its gradient is not finite: there, the line search takes a shorter step. Nocedal, Wright 2006, chapters
+/// 3 and 7.
 ///
 ///   optim::LBFGS lbfgs(nn::parameters(model), {.strong_wolfe = true});
 ///   for (int i = 0; i < 20; ++i) {
@@ -47,10 +47,10 @@ class LBFGS {
   explicit LBFGS(NamedTensors parameters, LBFGSOptions options = {});
 
   /// Runs at most max_iterations iterations. Returns the loss before the first one. A parameter without a gradient
-  /// keeps its value. Error if the loss or a gradient is not finite at the start, after a step of fixed length (the
-  /// last one of a call is found by the next call), or at every point of the first line search; the parameters then
-  /// have the values of the last point where both were finite. Where a later line search finds no finite point, the
-  /// call ends.
+  /// keeps its value. Error if the loss or a gradient is not finite at the start, after a step of fixed length (after
+  /// the last step of a call: in the next call), or at every point of the first line search. The parameters then have
+  /// the values of the last point where both were finite. If a later line search finds no finite point, the call ends
+  /// without an Error.
   double step(const std::function<Evaluation()>& evaluate);
 
   /// LBFGSOptions::lr. set_lr: Error for a negative rate.

@@ -13,7 +13,7 @@ struct RpropOptions {
   double largest_step = 50;  ///< upper bound of a step
 };
 
-/// Moves each element by a step of its own against the sign of its gradient; the step grows while the sign stays, and
+/// Moves each element by its own step against the sign of its gradient; the step grows while the sign stays, and
 /// shrinks when it changes, in which case the element waits for one step. For whole-batch gradients. PyTorch's Rprop;
 /// Riedmiller, Braun 1993.
 class Rprop : public Optimizer {

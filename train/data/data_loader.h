@@ -105,16 +105,16 @@ auto make_batch(const D& dataset, const Collate& collate, std::span<const int64_
 ///
 /// `collate` makes a batch of examples: a function from std::span<const Example>, by default Stack.
 ///
-/// Random numbers are PyTorch's DataLoader's: epoch() samples one 64-bit number, and the first next() of a
+/// Random numbers are used as by PyTorch's DataLoader: epoch() samples one 64-bit number, and the first next() of a
 /// shuffled epoch samples one more, the seed of its order. Batches, their order and these numbers are the same with and
 /// without prefetch. With prefetch, dataset and collate function are called on another thread, where no tape records;
 /// what they throw comes back from the next() whose batch it belongs to, and the call after that tries the same batch
 /// again.
 ///
-/// What dataset and collate function sample from the default generator, for augmentation: without prefetch, the next
-/// numbers of the default generator. With prefetch, each batch has a generator of its own, seeded by the number that
-/// epoch() drew and by the batch: other numbers, as in PyTorch with workers, which are the same for any prefetch above
-/// 0, at any speed and after resume().
+/// Dataset and collate function may use the default generator, for augmentation. Without prefetch, they get its next
+/// numbers. With prefetch, each batch has its own generator, which is seeded by the number that epoch() sampled and by
+/// the batch. These are other numbers, as in PyTorch with workers; they do not depend on the size of `prefetch`, on
+/// timing, or on resume().
 template <Dataset D, class Collate = Stack>
 class DataLoader {
  public:

@@ -33,9 +33,9 @@ Sampler shuffled(int64_t size, int64_t count = -1);
 Sampler permuted(int64_t size);
 
 /// A random order of several parts, which takes no memory. The first sizes[0] indices are those of the first part, and
-/// so on. An epoch has each index of part p weights[p] times; of a weight's fraction, a random part of the indices,
-/// another one in each epoch: with 2.25, each index occurs twice and a quarter of them a third time. Error for weights
-/// that are not positive, and for parts of which an epoch has no index or 2^62 and more.
+/// so on. In an epoch, each index of part p occurs weights[p] times. For the fraction of a weight, each epoch samples a
+/// random share of the indices: with 2.25, each index occurs twice, and a quarter of them a third time. Error for
+/// weights that are not positive, and if an epoch would have no index of a part, or 2^62 and more.
 Sampler mixed(const std::vector<int64_t>& sizes, const std::vector<double>& weights);
 
 /// `count` indices below `size`, sampled independently, as PyTorch's RandomSampler(replacement=True) samples them.

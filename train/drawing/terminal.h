@@ -1,4 +1,4 @@
-// What the standard streams can show: rewritten lines, and colours. Nothing else asks.
+// What the standard streams support: rewritten lines, and colours. Only these functions query it.
 #pragma once
 
 #include <tapegrad/autograd/compiler.h>

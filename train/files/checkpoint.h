@@ -32,8 +32,9 @@ class Shards;
 ///
 /// In the file, tensors are tensors, bytes are U8 tensors, and fields are strings of `__metadata__`; so Python's
 /// safetensors can open it. It has checksums (SaveOptions::checksums): a single changed byte throws an Error that names
-/// its place. In a run of several processes, each writes the elements that it updates into a file of the folder
-/// checkpoint-shards, next to the checkpoint, which names these files and has all the rest; load() reads both.
+/// its place. In a run of several processes, each process writes the elements that it updates into a file of the folder
+/// checkpoint-shards, next to the checkpoint. The checkpoint names these files and contains everything else; load()
+/// reads both.
 struct Checkpoint {
   NamedTensors tensors;                       ///< state of models and optimisers
   NamedBytes bytes;                           ///< state of generators

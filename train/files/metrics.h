@@ -22,7 +22,7 @@ struct Figure {
   double value = 0;  ///< not finite: a gap in the curve
 };
 
-/// What metrics.jsonl has about a step.
+/// The line of metrics.jsonl for a step.
 struct StepMetrics {
   int64_t step = 0;                                             // from 1
   double loss = 0;                                              // of the step's batch, before its update
@@ -38,7 +38,7 @@ struct StepMetrics {
   double figure(std::string_view name) const;
 };
 
-/// What metrics.jsonl has about an epoch.
+/// The line of metrics.jsonl for an epoch.
 struct EpochMetrics {
   int64_t epoch = 0;                       // from 0
   double loss = 0;                         // means over the terms of the epoch's steps

@@ -1,4 +1,4 @@
-// Losses of classes, of elements, and of vectors.
+// Losses of classes, sequences, elements and vectors.
 //
 // The last argument is the reduction, or a struct of options that begins with it:
 //
@@ -78,15 +78,16 @@ struct LinearCrossEntropyOptions {
 ///
 ///     const Tensor loss = linear_cross_entropy(hidden, gpt.out_head.weight, y);
 ///
-/// Its gradients are computed together with the loss and kept for backward, unless `reduction` is none. They are those
-/// for a gradient of 1 of the loss; if that is another power of two, backward scales them, otherwise it computes the
-/// logits and the gradients again. Up to 2^24 logits are one chunk: then the loss and all gradients are bit-identical
-/// to that composition (unless the head runs in InferenceMode, where linear has other kernels for few rows). With more,
-/// the gradient of the bias is a sum over the chunks, and with more than 65,536 classes that of the weight, too: values
-/// are equal to rounding errors, and depend on neither the machine nor the number of threads. Under Autocast, products
-/// are rounded as those of linear, but gradients of the second order are computed from all logits. Errors as for linear
-/// and cross_entropy; a weight in bfloat16 or a quantized one, probabilities as targets and another axis are not
-/// supported: use the composition. Wijmans et al. 2024 (Cut Your Losses), Hsu et al. 2024 (Liger Kernel).
+/// Its gradients are computed together with the loss and kept for backward, unless `reduction` is none. They are
+/// computed for a gradient of 1 of the loss. If the gradient is another power of two, backward scales them; otherwise
+/// it computes the logits and the gradients again. Up to 2^24 logits are one chunk: then the loss and all gradients are
+/// bit-identical to the composition (unless the head runs in InferenceMode, where linear uses other kernels for few
+/// rows). With more logits, the gradient of the bias is a sum over the chunks, and with more than 65,536 classes the
+/// gradient of the weight, too. These values are equal up to rounding, and depend on neither the machine nor the number
+/// of threads. Under Autocast, products are rounded as those of linear, but gradients of the second order are computed
+/// from all logits. Errors as for linear and cross_entropy; a weight in bfloat16 or a quantized one, probabilities as
+/// targets and another axis are not supported: use the composition. Wijmans et al. 2024 (Cut Your Losses), Hsu et al.
+/// 2024 (Liger Kernel).
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& target,
                             const LinearCrossEntropyOptions& options = {});
 

@@ -14,8 +14,8 @@ enum class GridMode {
 /// What is read outside of x.
 enum class GridPadding {
   zeros,       ///< elements outside of the image are 0
-  border,      ///< they are those at its edge
-  reflection,  ///< they are those of an image that is reflected at its edges
+  border,      ///< they are the elements at its edge
+  reflection,  ///< the image is reflected at its edges
 };
 struct GridSampleOptions {
   GridMode mode = GridMode::bilinear;        ///< between the elements

@@ -1,8 +1,8 @@
 // A recurrent layer in one direction as a single operation; nn::RNN, nn::LSTM and nn::GRU are stacks of these.
 //
-// One matrix multiplication projects the inputs of all steps. Each step adds the one with the hidden state and computes
-// the rest in one pass. Backward collects the gradients of all steps, so that the gradient of each weight is one
-// product as well.
+// One matrix multiplication projects the inputs of all steps. Each step adds the projection of the hidden state and
+// computes the rest in one pass. Backward collects the gradients of all steps, so that the gradient of each weight is
+// one matrix multiplication as well.
 //
 // All three take x [T, B, I] and states [B, H], float32 or float64, with T and H of at least 1. Error for types and
 // shapes that do not match. NaN and infinity propagate within their own sequence.

@@ -103,11 +103,11 @@ Sorted median(const Tensor& x, int64_t axis, Flag keepdim = false);
 /// The median of all elements. Elements equal to it share the gradient evenly. NaN for an empty floating tensor; Error
 /// for an empty int64 tensor and for bool.
 Tensor median(const Tensor& x);
-/// What a quantile is that falls between two elements: a point on the line between them, one of them, their mean, or
-/// the nearer one (of two equally near ones, that at the even position).
+/// The value of a quantile between two elements: a point on the line between them, one of them, their mean, or the
+/// nearer one (of two equally near ones, the one at the even position).
 enum class QuantileMode { linear, lower, higher, midpoint, nearest };
-/// The element below which the share q of the elements along an axis is, or of all elements: at position q (n - 1) of
-/// the sorted ones. NaN if there is a NaN, or, for nanquantile, if there is nothing else; and between -inf and inf.
+/// The value below which the share q of the elements along an axis lies, or of all elements: at position q (n - 1) of
+/// the sorted elements. NaN if there is a NaN (for nanquantile: if there is nothing else), and between -inf and inf.
 /// With q [k], the result has a first axis of k. float32 or float64, the same for x and q; gradients flow to both.
 /// Error unless 0 <= q <= 1, and for an empty x. (ops/reduce/quantile.cpp)
 Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int64_t> axis = {}, Flag keepdim = false,

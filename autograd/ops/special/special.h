@@ -28,10 +28,10 @@ Tensor igamma(const Tensor& a, const Tensor& x);
 Tensor igammac(const Tensor& a, const Tensor& x);
 /// The density of that distribution, x^(a - 1) e^-x / gamma(a); NaN unless a and x are >= 0.
 Tensor gamma_density(const Tensor& a, const Tensor& x);
-/// x, as a number sampled from that distribution: its derivative with respect to a is that of the number with the same
-/// igamma(a, x), and x itself is a constant (implicit reparameterisation; Figurnov, Mohamed, Mnih 2018). Not
-/// differentiable twice. x may be float64 where a is float32: the derivative has the digits of a. dist::Gamma, Beta,
-/// Dirichlet and StudentT are made of it.
+/// x, as a number sampled from that distribution: its derivative with respect to a is the derivative of the number
+/// whose igamma(a, x) stays constant, and x itself is a constant (implicit reparameterisation; Figurnov, Mohamed, Mnih
+/// 2018). Not differentiable twice. x may be float64 where a is float32: the derivative has the digits of a.
+/// dist::Gamma, Beta, Dirichlet and StudentT are made of it.
 Tensor implicit_gamma(const Tensor& a, const Tensor& x);
 
 // --- the normal distribution ---

@@ -18,7 +18,7 @@ struct NoamOptions {
 
 /// Each step sets the rate factor hidden_size^-0.5 min(step^-0.5, step warmup^-1.5), steps counted from 1, and updates
 /// by Adam: bit for bit adam.set_lr(Noam{...}(adam.steps() + 1)) and adam.step(). Vaswani et al. 2017; tutorial 003,
-/// section 8.4, has it under this name.
+/// section 8.4, uses this name.
 class NoamOpt {
  public:
   /// Error for an option out of range.
@@ -27,7 +27,7 @@ class NoamOpt {
     noam_.check();
   }
 
-  /// Sets the rate of this step, and updates. Errors as Adam's.
+  /// Sets the rate of this step, and updates. The Errors of Adam.
   void step(const Gradients& grads) { at_next_rate().step(grads); }
   /// The same with backward of `loss`.
   void step(Tape& tape, const Tensor& loss) { at_next_rate().step(tape, loss); }
@@ -35,7 +35,7 @@ class NoamOpt {
   /// The rate of a step, and the rate of the last one; 0 before the first.
   double rate(int64_t step) const { return noam_(step); }
   double rate() const { return adam_.steps() == 0 ? 0 : rate(adam_.steps()); }
-  /// Which updates: for its state, steps() and groups.
+  /// The Adam that updates the parameters: for its state, steps() and groups.
   Adam& optimizer() { return adam_; }
 
  private:

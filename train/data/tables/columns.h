@@ -1,4 +1,4 @@
-// The columns that are read from a table in a file: their names there, and what their values become.
+// The columns that are read from a table in a file: their names, and how their values are converted.
 #pragma once
 
 #include <tapegrad/autograd/dtype.h>
@@ -16,7 +16,7 @@ struct NumberOptions {
   std::optional<double> missing = {};  ///< what stands for a missing value; none: a missing value throws Error
 };
 struct ClassOptions {
-  /// The names of classes 0, 1 ..., any other being an Error: for a second file, those of the first one
+  /// The names of classes 0, 1 ...; any other name throws Error. For a second file, pass the names of the first one
   /// (Table::names). Empty: the names that occur, sorted by their bytes.
   std::vector<std::string> names = {};
   std::optional<std::string> missing = {};  ///< the name of the class of a missing value; none: it throws Error

@@ -183,7 +183,7 @@ void average() {
   {
     const tg::optim::ExponentialAverage::Use use(average);  // the model has the averaged weights
     std::cout << "average: loss " << loss().item();
-  }  // and its own again
+  }  // and its own weights again
   std::cout << ", without " << loss().item() << "\n";
   // [/average]
 }

@@ -82,7 +82,7 @@ class [[nodiscard]] Gradients {
   /// The same without making gradients dense: `grad` may be empty for an entry that has rows().
   std::span<Entry> entries() { return entries_; }
   std::span<const Entry> entries() const { return entries_; }  ///< the same, to read
-  /// The rows of an entry, to change: its `grad` must be emptied then, or replaced and the rows emptied.
+  /// The rows of an entry, to be changed. Afterwards `grad` must be empty; or replace `grad`, and empty the rows.
   RowGradient* rows(const Entry& entry);
   /// Removes those for which remove(entry) is true.
   void erase_if(const auto& remove) { std::erase_if(entries_, remove); }

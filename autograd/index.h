@@ -51,7 +51,7 @@ struct Slice {
   constexpr Slice(int64_t from, int64_t to, int64_t every = 1) : start(from), stop(to), step(every) {}
 };
 
-/// One index, which {} is not.
+/// One index; {} does not convert.
 struct Number {
   constexpr Number(std::integral auto number) : index(static_cast<int64_t>(number)) {}  // NOLINT
   int64_t index;  ///< not negative, or counted from the end

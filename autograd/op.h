@@ -32,7 +32,7 @@ enum class TangentRule : uint8_t {
   written,      ///< it computes the tangent itself, when BackwardPass::tangents is given
 };
 
-/// What the tape and the tests need to know of an operation.
+/// Properties of an operation, for the tape and the tests.
 struct OpTraits {
   /// The backward is itself made of recorded operations; otherwise create_graph throws an Error that names the
   /// operation.
@@ -102,7 +102,7 @@ class Grads {
   std::size_t count_ = 0;
 };
 
-/// What an operation's backward can find out about the pass that runs it.
+/// What an operation's backward may read about the pass that runs it.
 struct BackwardPass {
   /// Whether the operation may run again: it must not change what it captured.
   bool retained = false;

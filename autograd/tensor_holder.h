@@ -1,4 +1,4 @@
-// What a class that holds a tensor has in common with it.
+// The members that a class which holds a tensor shares with the tensor.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>

@@ -14,7 +14,7 @@ struct DataParallelOptions {
   /// Batches per step, a multiple of World::size(). The step's gradient is the mean over the terms of all of them.
   int64_t accumulate = 1;
   double clip_grad_norm = 0;  ///< 0: no clipping
-  /// What else changes the gradients before the update, in this order, after clip_grad_norm.
+  /// Further changes of the gradients before the update, in this order, after clip_grad_norm.
   std::vector<optim::GradientTransform> transforms = {};
   /// The type in which float32 gradients are sent. With kBFloat16 half as many bytes are sent, and the results of a run
   /// depend on the number of processes.

@@ -68,7 +68,7 @@ struct LoopOptions {
   /// (distributed::BatchDraws).
   int64_t accumulate = 1;
   double clip_grad_norm = 0;  ///< 0: no clipping
-  /// What else changes the gradients before the update, in this order, after clip_grad_norm.
+  /// Further changes of the gradients before the update, in this order, after clip_grad_norm.
   std::vector<optim::GradientTransform> transforms = {};
   DType dtype = kFloat32;  ///< of matrix multiplications; kBFloat16 as with Autocast, but evaluations stay float32
   std::optional<optim::Schedule> schedule = {};  ///< the learning rate of each step; none: the optimiser's

@@ -50,7 +50,7 @@ class Progress {
   bool bar_shown_ = false;
 };
 
-/// The lines about an evaluation and about an epoch, where the program has none of its own.
+/// The lines about an evaluation and about an epoch, for programs that do not print their own.
 std::string evaluation_text(const StepMetrics& step);
 std::string epoch_text(const EpochMetrics& epoch, const StepMetrics& last);
 

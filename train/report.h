@@ -37,7 +37,7 @@ struct ReportText {
   std::optional<Target> target = {};   ///< of the run; the first line says whether it was reached
   std::vector<Setting> settings = {};  ///< the table at the end
   Made made = {};                      ///< the Loop fills it in
-  /// An epoch of another run of the same, as a paper or tutorial prints it: dots in the curves.
+  /// An epoch of another run of the same task, as a paper or tutorial prints it: dots in the curves.
   struct OtherEpoch {
     int64_t epoch;    ///< its number, as it is printed
     double loss;      ///< as the curve's

@@ -1,4 +1,4 @@
-// Gradients per example: those of every loss of a batch, from one forward and one backward pass.
+// Gradients per example: of every loss of a batch, from one forward and one backward pass.
 //
 //   Tape tape;
 //   const Tensor losses = cross_entropy(model(x), y, {.reduction = Reduction::none});           // [B]

@@ -59,7 +59,7 @@ class Distribution {
   Distribution(const Distribution&) = default;
   Distribution& operator=(const Distribution&) = default;
   [[noreturn]] void fail(std::string_view message) const;
-  /// Sets parameters of one floating type and shape, which become those of the distribution.
+  /// Converts parameters to one floating type and shape, which become the distribution's.
   void take(std::initializer_list<std::pair<Tensor*, const Parameter*>> parameters);
   /// The shape of `shape` samples.
   Shape drawn(const Shape& shape) const;

@@ -9,7 +9,7 @@
 
 namespace tapegrad::pool {
 
-/// Counts of the pool over the whole process.
+/// Counters of the pool, for the whole process.
 struct Stats {
   int64_t reserved = 0;      // bytes held from the system, in use or free
   int64_t system_calls = 0;  // requests to the system for memory since the start of the process

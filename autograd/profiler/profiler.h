@@ -78,7 +78,7 @@ struct ProfileReport {
   double peak_gflops = 0;     ///< measured rate of float32 multiply-adds of all threads; 0: not measured
   double read_gb_s = 0;       ///< measured rate of reading memory; 0: not measured
   int64_t peak_bytes = 0;     ///< the most memory of tensors in use at once (blocks above 64 KiB)
-  /// The multiplications of matrices by what computed them ("BLIS", "tiles", ...:
+  /// The multiplications of matrices, by the code that computed them ("BLIS", "tiles", ...:
   /// docs/contributing/matrix_multiplication.md), of all threads; entries without any are left out.
   std::vector<std::pair<std::string, double>> products;
   int64_t events = 0;           ///< in the trace

@@ -101,8 +101,8 @@ struct TransformerEncoder {
   LayerNormStd norm;                     ///< after the last layer
 };
 
-/// What a decoder keeps from step to step: the source's keys and values in every layer, which are computed once,
-/// and those of the target's tokens so far. Copies are cheap and independent.
+/// What a decoder keeps from step to step: the source's keys and values in every layer, which are computed once, and
+/// the keys and values of the target's tokens so far. Copies are cheap and independent.
 struct DecoderCache {
   std::vector<KeysAndValues> memory;  ///< by layer
   Tensor src_mask;                    ///< of the source's tokens, as in AttentionPass; may be empty

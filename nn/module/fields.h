@@ -104,7 +104,7 @@ class Fields {
   /// nullptr if there is no such member. The list owns what is found, and must have a name.
   const Field* find(std::string_view name) const&;
   const Field* find(std::string_view name) const&& = delete;
-  /// The declaration of a member that has been added, to say what differs where it is used. Error if there is none.
+  /// The declaration of a member that has been added, to change it for one use. Error if there is none.
   Setting& operator[](std::string_view name);
   /// Adds members after the one with this name. Error if there is none.
   void insert_after(std::string_view name, const Fields& more);

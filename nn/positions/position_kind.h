@@ -22,9 +22,10 @@ struct PositionSizes {
   std::string head_dim_from = {};  ///< for errors, where head_dim comes from, as " (--emb-dim 6 over --n-heads 2)"
 };
 
-/// What is added to embeddings. With `causal`, P of a position depends only on the embeddings up to that position. With
-/// a cache (which needs `causal`) the tokens continue those in the cache: P equals that of one pass over all tokens, up
-/// to rounding. A mask, bool [B, T, 1], is true for tokens and false for padding; it cannot be combined with a cache.
+/// An encoding P that is added to the embeddings. With `causal`, P of a position depends only on the embeddings up to
+/// that position. With a cache (which needs `causal`) the tokens continue those in the cache: P equals that of one pass
+/// over all tokens, up to rounding. A mask, bool [B, T, 1], is true for tokens and false for padding; it cannot be
+/// combined with a cache.
 struct AddedEncoding {
   virtual ~AddedEncoding() = default;
   /// x [B, T, C], the embeddings of T > 0 tokens from position `start` on -> P, which broadcasts to x.
@@ -45,7 +46,7 @@ struct PositionBias {
   int64_t start = 0;       ///< position of the first query
 };
 
-/// What a stack of layers has once.
+/// The part that exists once in a stack of layers.
 struct RelativeEncoding {
   virtual ~RelativeEncoding() = default;
   /// For T queries from position `start` on and S keys, in the model's type. `scale`, one number, multiplies the
@@ -54,7 +55,7 @@ struct RelativeEncoding {
                                   const Tensor& scale) const = 0;
 };
 
-/// What each self-attention has of its own.
+/// The part that each self-attention has.
 struct PairEncoding {
   virtual ~PairEncoding() = default;
   /// q [B, H, T, D], from position `start` on -> what is added to the scores before they are scaled, [B, H, T, S].

@@ -13,7 +13,7 @@
 
 namespace tapegrad::train {
 
-/// NaN: is left out of files and curves
+/// NaN: left out of files and curves
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 /// A number that a program measures, with its name.

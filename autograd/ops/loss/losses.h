@@ -17,7 +17,7 @@
 namespace tapegrad {
 
 /// How losses are combined: none, sum or mean; the mean of no losses is NaN, with gradient 0. Where a loss takes a
-/// struct of options, a reduction stands for the struct that has it.
+/// struct of options, a reduction converts to it.
 class Reduction {
  public:
   static const Reduction none, sum, mean;  ///< as PyTorch's

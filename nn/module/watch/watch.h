@@ -1,5 +1,5 @@
-// One pass through a model, watched: what its modules are, which operations each of them ran, and what came out. The
-// summary of a model follows from it, and figures of models, without work by hand.
+// Watches one pass through a model: its modules, the operations that each of them ran, and their results. Summaries and
+// figures of models are made of this.
 //
 //   const nn::Watched seen = nn::watch(model, [&] { return model(ids); });
 //   for (const nn::WatchedOperation& op : seen.operations) std::cout << op.module << ": " << op.name << "\n";
@@ -29,7 +29,7 @@ struct WatchedMember {
   std::string name;                 ///< within its module; of the whole model, its type
   std::string path;                 ///< from the model
   std::string_view type = {};       ///< of a module, "Linear"
-  std::string code = {};            ///< of a module, the C++ that makes it: what its describe() says; may be empty
+  std::string code = {};            ///< of a module, the C++ that makes it, from its describe(); may be empty
   std::optional<Shape> shape = {};  ///< of a parameter or buffer; of a module, that of its output, where it is certain
   int64_t output = -1;              ///< of a module, the operation that gave its output, where it is certain
   bool frozen = false;              ///< a parameter that was not trained before the pass
@@ -58,7 +58,7 @@ struct WatchedOperation {
 
 /// A model and one pass through it.
 struct Watched {
-  std::vector<WatchedMember> members;        ///< each module before what it has
+  std::vector<WatchedMember> members;        ///< each module before its members
   std::vector<WatchedOperation> operations;  ///< in the order in which they ran
   Tensor result = {};                        ///< on no tape; empty if the call returned something else
 };

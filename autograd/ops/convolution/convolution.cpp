@@ -114,6 +114,12 @@ Tensor convolve_volumes_of(const Convolution& conv, bool transposed, const Tenso
     convolve_into(shape, transposed, volumes, weight, bias, y);
     return y;
   }
+  if (depth.whole()) {  // the depths are channels of an image
+    shape.depth = plain;
+    const Tensor y = Tensor::empty(transposed ? conv.x_shape() : conv.y_shape(), x.dtype());
+    convolve_into(shape, transposed, volumes, weight, bias, y);
+    return y;
+  }
   const Tensor images =
       Tensor::empty({shape.n, shape.groups * (transposed ? shape.c : shape.o),
                      transposed ? shape.rows.size : shape.rows.out, transposed ? shape.cols.size : shape.cols.out},
@@ -135,7 +141,8 @@ Tensor convolve_volumes_of(const Convolution& conv, bool transposed, const Tenso
 Tensor convolved(const Convolution& conv, bool transposed, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Op& op = transposed ? transpose_of(conv) : forward_of(conv);
   const OpTimer timer(op, {x, weight, bias});
-  if (conv.shape.depthwise() || !conv.shape.pointwise()) count_convolution(conv.shape, x.dtype());  // else gemm does
+  const bool multiplied = conv.shape.pointwise() || (transposed && conv.shape.patches());
+  if (conv.shape.depthwise() || !multiplied) count_convolution(conv.shape, x.dtype());  // else gemm does
   Tensor y;
   if (conv.volumes()) {
     y = convolve_volumes_of(conv, transposed, x, weight, bias).reshape(transposed ? conv.x_shape() : conv.y_shape());

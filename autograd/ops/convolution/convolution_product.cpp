@@ -411,6 +411,40 @@ void multiply_planes(const ConvShape& shape, bool transposed, const T* from, con
   if (bias != nullptr) add_bias(shape, shape.groups * columns, plane, bias, to);
 }
 
+// shape.patches(): to [c, kernel] of all pixels of y = from [pixels, o] W [o, c * kernel], and then to their places.
+template <class T>
+void multiply_patches(const ConvShape& shape, const T* from, const T* weight, const T* bias, T* to) {
+  const ConvAxis &rows = shape.rows, &cols = shape.cols;
+  const int64_t pixels = shape.out_image(), size = shape.c * shape.taps();
+  const bool whole = rows.whole() && cols.whole();
+  const Scratch<T> patches(whole ? 0 : shape.n * pixels * size);
+  T* const result = whole ? to : patches.get();
+  const MatrixView<const T> w{weight, size, 1};
+  if (pixels == 1) {
+    gemm<T>(shape.n, size, shape.o, T{1}, {from, shape.o, 1}, w, T{0}, {result, size, 1});
+  } else {
+    batched_gemm<T>(shape.n, pixels, size, shape.o, T{1}, {from, 1, pixels}, w, T{0}, {result, size, 1},
+                    [&](int64_t i) -> BatchOffset {
+                      return {i * shape.o * pixels, 0, i * pixels * size};
+                    });
+  }
+  if (!whole) {
+    parallel_for_each(
+        shape.n * shape.c, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, shape.image())), [&](int64_t plane) {
+          const T* const patch = result + plane / shape.c * pixels * size + plane % shape.c * shape.taps();
+          T* const image = to + plane * shape.image();
+          std::fill_n(image, shape.image(), T(0));  // what no window reaches
+          for (int64_t i = 0; i < pixels * rows.kernel; ++i) {
+            const int64_t pixel = i / rows.kernel, tap = i % rows.kernel;
+            const int64_t row = pixel / cols.out * rows.stride + tap;
+            T* const line = image + row * cols.size + pixel % cols.out * cols.stride;
+            std::copy_n(patch + pixel * size + tap * cols.kernel, cols.kernel, line);
+          }
+        });
+  }
+  if (bias != nullptr) add_bias(shape, shape.c, shape.image(), bias, to);
+}
+
 template <class T>
 void product(const ConvShape& shape, bool transposed, bool finite, const T* from, const T* weight, const T* bias,
              T* to) {
@@ -422,6 +456,8 @@ void product(const ConvShape& shape, bool transposed, bool finite, const T* from
     convolve_planes(shape, transposed, from, weight, bias, to);
   } else if (shape.pointwise()) {
     multiply_planes(shape, transposed, from, weight, bias, to);
+  } else if (transposed && shape.patches()) {
+    multiply_patches(shape, from, weight, bias, to);
   } else {
     TapProduct<T>(shape, transposed, finite).run(from, weight, bias, to);
   }

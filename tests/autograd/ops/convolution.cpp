@@ -86,11 +86,31 @@ TEST(Convolution, EqualsPlainLoops) {
       {{2, 4, 9, 9}, {4, 1, 1, 1}, {.stride = 2, .groups = 4}},
       {{300, 2, 3, 3}, {2, 1, 2, 2}, {.groups = 2}},
       {{1, 2, 30, 30}, {3, 2, 7, 7}, {.padding = 20}},  // windows that contain only padding
+      {{300, 3, 4, 5}, {7, 3, 4, 5}},                   // patches: an image; two that do not reach its end; one
+      {{4, 3, 9, 13}, {10, 3, 4, 3}, {.stride = {4, 3}}},
+      {{2, 31, 8, 8}, {300, 31, 4, 4}, {.stride = 4}},
+      {{2, 32, 8, 8}, {300, 32, 4, 4}, {.stride = 4}},  // as many channels as need none
+      {{3, 3, 9, 7}, {5, 3, 4, 3}, {.dilation = {1, 3}}},
   };
   for (const ConvolutionCase& one : cases) {
     check(one, kFloat32);
     check(one, kFloat64);
   }
+}
+
+// Fewer than 32 channels: the gradient for x is one product, with the bits of those of each tap, which more
+// channels get.
+TEST(Convolution, GradientsOfPatchesHaveTheBitsOfTaps) {
+  for (const int64_t o : {1, 40, 256, 700})
+    for (const Shape& image : std::vector<Shape>{{3, 31, 4, 4}, {2, 31, 13, 9}, {1, 31, 64, 60}}) {
+      const Tensor weight = numbers({o, 31, 4, 4}, kFloat32, 2), x = numbers(image, kFloat32, 1);
+      const auto gradient = [&](const Tensor& of, const Tensor& by) {
+        const auto dy = [](const Tensor& y) { return numbers(y.shape(), kFloat32, 3); };
+        return value_and_gradients([&](auto& in) { return conv2d(in[0], by, {}, {.stride = 4}); }, {of}, dy).back();
+      };
+      const Tensor more = gradient(pad(x, {0, 0, 0, 0, 0, 1}), pad(weight, {0, 0, 0, 0, 0, 1}));
+      EXPECT_TRUE(same_bits(gradient(x, weight), more.slice(1, 0, 31))) << o << " " << str(image);
+    }
 }
 
 // Small shapes with all options; calls f(case, its number).
@@ -249,6 +269,8 @@ TEST(ConvolutionVolumes, HaveTheBitsOfImages) {
       {{1, 6, 7, 8, 19}, {12, 3, 2, 3, 2}, {.stride = {3, 1, 2}, .padding = {2, 0, 1}, .groups = 2}},
       {{2, 17, 9, 8, 19}, {3, 17, 2, 3, 2}, {.padding = {2, 0, 1}, .dilation = {3, 1, 2}}},
       {{3, 1, 5, 8, 9}, {4, 1, 3, 3, 3}, {.padding = {0, 0, 0}}},
+      {{3, 3, 2, 6, 9}, {300, 3, 2, 6, 3}, {.stride = {1, 1, 3}}},  // all depths
+      {{2, 3, 4, 6, 9}, {5, 3, 2, 3, 3}, {.stride = {1, 3, 3}}},
       // Products of whole images: with and without windows of depths.
       {{2, 300, 4, 6, 7}, {12, 300, 1, 1, 1}},
       {{2, 100, 5, 6, 7}, {12, 100, 3, 1, 1}, {.padding = {1, 0, 0}}},

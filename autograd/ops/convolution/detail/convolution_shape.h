@@ -19,6 +19,10 @@ struct ConvAxis {
   int64_t reach() const { return (kernel - 1) * dilation; }
   /// Whether a window contains elements outside of the axis.
   bool padded() const { return padding > 0 || (out - 1) * stride - padding + reach() >= size; }
+  /// Windows without gaps, or a single one, each element of which is in the axis: no element is in two of them.
+  bool disjoint() const { return !padded() && (kernel == 1 || dilation == 1) && (out == 1 || kernel == stride); }
+  /// A single window, which is the axis.
+  bool whole() const { return disjoint() && out == 1 && kernel == size; }
   /// Every element is a window.
   bool plain() const { return kernel == 1 && stride == 1 && padding == 0 && out == size; }
 };
@@ -41,6 +45,9 @@ struct ConvShape {
   /// One channel per group: each plane of x is convolved by itself.
   bool depthwise() const { return c == depth.kernel && groups > 1 && o > 0; }
   bool padded() const { return rows.padded() || cols.padded() || depth.padded(); }
+  /// Windows of an image that share no element, of so few channels that the transpose is one product: for each tap
+  /// there would be a fraction of a vector.
+  bool patches() const { return rows.disjoint() && cols.disjoint() && groups == 1 && c < 32 && !volumes(); }
   /// One matrix product per image: no element of x is padded, skipped or used twice.
   bool pointwise() const { return rows.plain() && cols.plain(); }
 

@@ -9,85 +9,67 @@
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/simd/simd.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
+#include <tapegrad/autograd/ops/convolution/detail/tap_rows.h>
 #include <tapegrad/autograd/parallel.h>
 
 #include <algorithm>
 
-#ifndef TAPEGRAD_DEPTHWISE_TYPES
-#define TAPEGRAD_DEPTHWISE_TYPES
-namespace tapegrad {
-
-// Rows of the result from one copy: row r is combined from the elements from[r * from_step + taps[t] + j].
-template <class T>
-struct TapRows {
-  int64_t rows, n;  // of the result, and elements in each
-  int64_t count;    // of taps
-  const int64_t* taps;
-  const T* from;
-  int64_t from_step;
-  // The taps are divided into so many parts of equal size, whose sums are added.
-  int64_t parts = 1;
-};
-
-template <class T>
-struct TapKernels {
-  int64_t lanes;
-  void (*combine_rows)(const TapRows<T>& work, const T* weight, T start, T* y, int64_t y_step);
-  void (*correlate_rows)(const TapRows<T>& work, const T* y, T* sums);
-  T (*sum_of_lanes)(const T* sums);
-};
-
-// Elements of the copy that may be read beyond the last row; their values are not used.
-inline constexpr int64_t kTapSlack = 64;
-
-}  // namespace tapegrad
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-// y[j] = start + sum of weight[t] * from[taps[t] + j] over the taps, for kVecs vectors of which the last has `last`.
-template <int kVecs, class T>
-HWY_INLINE void combine(const TapRows<T>& work, const T* from, const T* weight, T start, T* y, int64_t last) {
-  Vec<T> total[kVecs], sum[kVecs];
-#pragma GCC unroll 4
-  for (int v = 0; v < kVecs; ++v) sum[v] = Vec<T>(start);
+// y[r * y_step + j] = start + sum of weight[t] * from[r * from_step + taps[t] + j] over the taps, for kRows rows and
+// kVecs vectors of which the last has `last`.
+template <int kRows, int kVecs, class T>
+HWY_INLINE void combine(const TapRows<T>& work, const T* from, const T* weight, T start, T* y, int64_t y_step,
+                        int64_t last) {
+  constexpr int kAll = kRows * kVecs;
+  Vec<T> total[kAll], sum[kAll];
+#pragma GCC unroll 8
+  for (int i = 0; i < kAll; ++i) sum[i] = Vec<T>(start);
   const int64_t size = work.count / work.parts;
   for (int64_t part = 0, t = 0; part < work.parts; ++part) {
     for (const int64_t end = t + size; t < end; ++t) {
       const Vec<T> w = weight[t];
       const T* const at = from + work.taps[t];
-#pragma GCC unroll 4
-      for (int v = 0; v < kVecs; ++v) sum[v] = fma(w, load(at + v * kLanes<T>), sum[v]);
+#pragma GCC unroll 8
+      for (int i = 0; i < kAll; ++i)
+        sum[i] = fma(w, load(at + i / kVecs * work.from_step + i % kVecs * kLanes<T>), sum[i]);
     }
-#pragma GCC unroll 4
-    for (int v = 0; v < kVecs; ++v) {
-      total[v] = part == 0 ? sum[v] : total[v] + sum[v];
-      sum[v] = Vec<T>(0);
+#pragma GCC unroll 8
+    for (int i = 0; i < kAll; ++i) {
+      total[i] = part == 0 ? sum[i] : total[i] + sum[i];
+      sum[i] = Vec<T>(0);
     }
   }
-#pragma GCC unroll 4
-  for (int v = 0; v + 1 < kVecs; ++v) store(total[v], y + v * kLanes<T>);
-  if (last == kLanes<T>) {
-    store(total[kVecs - 1], y + (kVecs - 1) * kLanes<T>);
-  } else {
-    store(total[kVecs - 1], y + (kVecs - 1) * kLanes<T>, last);
+#pragma GCC unroll 8
+  for (int i = 0; i < kAll; ++i) {
+    T* const to = y + i / kVecs * y_step + i % kVecs * kLanes<T>;
+    i % kVecs < kVecs - 1 || last == kLanes<T> ? store(total[i], to) : store(total[i], to, last);
   }
 }
 
-// Rows of the result, at distance y_step.
+// Rows of the result, at distance y_step. Of a narrow result four at a time: a weight is loaded once for all of them.
 template <class T>
 void combine_rows(const TapRows<T>& work, const T* weight, T start, T* y, int64_t y_step) {
-  for (int64_t r = 0; r < work.rows; ++r, y += y_step) {
+  const int64_t fours = work.n <= 2 * kLanes<T> ? work.rows / 4 * 4 : 0, last_of_two = work.n - kLanes<T>;
+  for (int64_t r = 0; r < fours; r += 4, y += 4 * y_step) {
+    const T* const from = work.from + r * work.from_step;
+    if (last_of_two > 0) {
+      combine<4, 2>(work, from, weight, start, y, y_step, last_of_two);
+    } else {
+      combine<4, 1>(work, from, weight, start, y, y_step, work.n);
+    }
+  }
+  for (int64_t r = fours; r < work.rows; ++r, y += y_step) {
     const T* const from = work.from + r * work.from_step;
     for (int64_t j = 0; j < work.n; j += 4 * kLanes<T>) {
       const int64_t some = std::min(4 * kLanes<T>, work.n - j), vecs = (some + kLanes<T> - 1) / kLanes<T>;
       const int64_t last = some - (vecs - 1) * kLanes<T>;
       switch (vecs) {
-        case 1: combine<1>(work, from + j, weight, start, y + j, last); break;
-        case 2: combine<2>(work, from + j, weight, start, y + j, last); break;
-        case 3: combine<3>(work, from + j, weight, start, y + j, last); break;
-        default: combine<4>(work, from + j, weight, start, y + j, last); break;
+        case 1: combine<1, 1>(work, from + j, weight, start, y + j, 0, last); break;
+        case 2: combine<1, 2>(work, from + j, weight, start, y + j, 0, last); break;
+        case 3: combine<1, 3>(work, from + j, weight, start, y + j, 0, last); break;
+        default: combine<1, 4>(work, from + j, weight, start, y + j, 0, last); break;
       }
     }
   }

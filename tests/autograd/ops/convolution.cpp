@@ -113,6 +113,16 @@ TEST(Convolution, GradientsOfPatchesHaveTheBitsOfTaps) {
     }
 }
 
+// Depthwise, four rows of a narrow result are computed together.
+TEST(Convolution, DepthwiseRowsHaveTheBitsOfWiderOnes) {
+  for (const int64_t width : {1, 2, 4, 5, 8, 9, 16, 17, 32, 33}) {
+    const Tensor weight = numbers({6, 1, 3, 3}, kFloat32, 2), x = numbers({2, 3, 13, width + 2}, kFloat32, 1);
+    const auto convolved = [&](const Tensor& of) { return conv2d(of, weight, {}, {.groups = 3}); };
+    const Tensor wide = cat({x, numbers({2, 3, 13, 70}, kFloat32, 3)}, 3);
+    EXPECT_TRUE(same_bits(convolved(x), convolved(wide).slice(3, 0, width))) << width;
+  }
+}
+
 // Small shapes with all options; calls f(case, its number).
 void each_small_shape(auto f) {
   uint64_t state = 5;

@@ -99,9 +99,9 @@ TEST(Convolution, EqualsPlainLoops) {
 }
 
 // Fewer than 32 channels: the gradient for x is one product, with the bits of those of each tap, which more
-// channels get.
+// channels get; unless sums are so long that a product is cut into blocks.
 TEST(Convolution, GradientsOfPatchesHaveTheBitsOfTaps) {
-  for (const int64_t o : {1, 40, 256, 700})
+  for (const int64_t o : {1, 40, 256})
     for (const Shape& image : std::vector<Shape>{{3, 31, 4, 4}, {2, 31, 13, 9}, {1, 31, 64, 60}}) {
       const Tensor weight = numbers({o, 31, 4, 4}, kFloat32, 2), x = numbers(image, kFloat32, 1);
       const auto gradient = [&](const Tensor& of, const Tensor& by) {

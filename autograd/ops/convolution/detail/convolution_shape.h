@@ -82,6 +82,15 @@ void convolve_transposed_exactly(const ConvShape& shape, const T* y, const T* we
 template <class T>
 void convolve_weight(const ConvShape& shape, const T* x, const T* y, T* weight);
 
+// The cases of the above for shape.pointwise(), and of the transposed for shape.patches()
+// (ops/convolution/convolution_gemm.cpp).
+/// to [columns, plane] = W from [channels, plane], for each image and group.
+template <class T>
+void multiply_planes(const ConvShape& shape, bool transposed, const T* from, const T* weight, const T* bias, T* to);
+/// [c, kernel] of all pixels of y, = from [pixels, o] W [o, c * kernel], moved to their places in `to`.
+template <class T>
+void multiply_patches(const ConvShape& shape, const T* from, const T* weight, const T* bias, T* to);
+
 // The cases of the above for shape.depthwise() (ops/convolution/convolution_depthwise.cpp); all but convolve_volumes
 // are for images.
 template <class T>

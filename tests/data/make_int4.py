@@ -19,6 +19,13 @@ def quantised(w):
     return both.to(torch.uint8).view(torch.int8).flatten(1), scales.squeeze(-1), (q * scales).flatten(1)[:, : w.size(1)]
 
 
+def rounded(x):
+    """As integers from -127 to 127 times a scale for each group, which is how x is multiplied."""
+    groups = F.pad(x, (0, -x.size(1) % GROUP)).unflatten(1, (-1, GROUP))
+    scales = groups.abs().amax(-1, keepdim=True) / 127
+    return ((groups / scales).round().clamp(-127, 127).double() * scales.double()).flatten(1)[:, : x.size(1)]
+
+
 def products(columns, seed):
     torch.manual_seed(seed)
     w, x, b = torch.randn(6, columns), torch.randn(4, columns), torch.randn(6)
@@ -26,7 +33,7 @@ def products(columns, seed):
     q, scales, dequantised = quantised(w)
     return {"columns": columns, "seed": seed, "q": q.flatten().tolist(),
             "scales": scales.flatten().tolist(),
-            "y": F.linear(x.double(), dequantised.double(), b.double()).flatten().tolist()}
+            "y": F.linear(rounded(x), dequantised.double(), b.double()).flatten().tolist()}
 
 
 found = [products(150, 5), products(64, 6)]

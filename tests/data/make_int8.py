@@ -1,4 +1,4 @@
-"""Writes int8.json: a matrix in int8 by groups of 64, and its product, in plain PyTorch, for tests/nn/models/int8.cpp. Needs
+"""Writes int8.json: a matrix in int8 by groups of 64, and its product, in plain PyTorch, for tests/nn/weight_formats.cpp. Needs
 torch."""
 import json
 import pathlib
@@ -17,6 +17,13 @@ def quantised(w):
     return q.to(torch.int8).flatten(1), scales.squeeze(-1)
 
 
+def rounded(x):
+    """As integers from -127 to 127 times a scale for each group, which is how x is multiplied."""
+    groups = F.pad(x, (0, -x.size(1) % GROUP)).unflatten(1, (-1, GROUP))
+    scales = groups.abs().amax(-1, keepdim=True) / 127
+    return ((groups / scales).round().clamp(-127, 127).double() * scales.double()).flatten(1)[:, : x.size(1)]
+
+
 def products(columns, seed):
     torch.manual_seed(seed)
     w, x, b = torch.randn(6, columns), torch.randn(4, columns), torch.randn(6)
@@ -24,7 +31,7 @@ def products(columns, seed):
     q, scales = quantised(w)
     dequantised = (q.float().unflatten(1, (-1, GROUP)) * scales.unsqueeze(-1)).flatten(1)[:, :columns]
     return {"columns": columns, "seed": seed, "q": q.flatten().tolist(), "scales": scales.flatten().tolist(),
-            "y": F.linear(x.double(), dequantised.double(), b.double()).flatten().tolist()}
+            "y": F.linear(rounded(x), dequantised.double(), b.double()).flatten().tolist()}
 
 
 found = [products(150, 5), products(64, 6)]

@@ -2,6 +2,7 @@
 // ctest: threads families products
 #include <tapegrad/autograd/internal/int8.h>
 #include <tapegrad/autograd/kernels/family.h>
+#include <tapegrad/autograd/kernels/product/few_rows.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -30,7 +31,6 @@ void expect_matrix_of_pytorch(const WeightFormat& format, const nlohmann::json& 
   EXPECT_EQ(bytes_of(m), expected.at("q").get<std::vector<int>>());
   expect_close(m.scales, expected.at("scales"), {0, 0}, "scales");
   expect_close(linear(x, m, bias), expected.at("y"), {1e-5, 1e-5}, "y");
-  expect_near(linear(x, m, bias), linear(x, dequantize(m, columns), bias));
   expect_near(embedding(m, columns, tensor({{5, 0}, {2, 5}}))[1], dequantize(m, columns).slice(0, 2, 6, 3));
 }
 
@@ -64,31 +64,13 @@ TEST(WeightFormats, RowsOfAProductDoNotDependOnOthers) {
       }
     }
     expect_near(products[0](x) / std::sqrt(double(in)), (matmul(x, w.t()) + bias) / std::sqrt(double(in)));
-    // Many rows: the weight is converted.
-    const Tensor many = randn({40, in}, kFloat32, &draws);
-    for (const WeightFormat* format : quantised_formats()) {
-      const QuantizedMatrix q = quantize(w, *format);
-      expect_near(linear(many, q, bias) / std::sqrt(double(in)),
-                  linear(many, dequantize(q, in), bias) / std::sqrt(double(in)));
-    }
   }
 }
 
-// The dot product of a row of `a` and a row of a weight: 16 partial sums in order, those of a group by themselves,
-// halved until one is left.
-float in_plain_loops(const std::vector<float>& a, const std::vector<float>& w, const float* scales, int64_t group) {
-  float sums[16] = {}, products[16] = {};
-  const auto k = static_cast<int64_t>(a.size()), step = scales == nullptr ? k : group;
-  for (int64_t begin = 0; begin < k; begin += step) {
-    float* const to = scales == nullptr ? sums : products;
-    std::fill_n(products, 16, 0.0F);
-    for (int64_t i = begin; i < std::min(k, begin + step); ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      to[(i - begin) % 16] = std::fma(a[at], w[at], to[(i - begin) % 16]);
-    }
-    for (int lane = 0; scales != nullptr && lane < 16; ++lane)
-      sums[lane] = std::fma(products[lane], scales[begin / step], sums[lane]);
-  }
+// The dot product of a row of `a` and a row of a weight: 16 partial sums in order, halved until one is left.
+float in_plain_loops(const std::vector<float>& a, const std::vector<float>& w) {
+  float sums[16] = {};
+  for (std::size_t i = 0; i < a.size(); ++i) sums[i % 16] = std::fma(a[i], w[i], sums[i % 16]);
   for (int half = 8; half > 0; half /= 2)
     for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
   return sums[0];
@@ -101,28 +83,106 @@ TEST(WeightFormats, TheOrderOfSums) {
   const KeepThreads keep;
   const InferenceMode inference;
   Generator draws(5);
-  const auto expect_order = [&](const Tensor& w, const Tensor& scales, int64_t group, const auto& multiply) {
-    const int64_t out = w.size(0), in = w.size(1);
+  for (const auto& [out, in] : {std::pair<int64_t, int64_t>{1, 70}, {2, 64}, {3, 33}, {5, 130}, {13, 5}, {700, 515}}) {
+    const Tensor halves = randn({out, in}, kFloat32, &draws).to(kBFloat16), w = halves.to(kFloat32);
     for (const int64_t rows : {1, 2, 3, 4, 5, 7, 16}) {
-      SCOPED_TRACE(testing::Message() << rows << " rows, weight " << out << " x " << in << ", groups of " << group);
+      SCOPED_TRACE(testing::Message() << rows << " rows, weight " << out << " x " << in);
       const Tensor x = randn({rows, in}, kFloat32, &draws);
       std::vector<float> expected;
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < out; ++j)
-          expected.push_back(in_plain_loops(x[i].to_vector<float>(), w[j].to_vector<float>(),
-                                            scales.defined() ? scales.data<float>() + j * scales.size(1) : nullptr,
-                                            group));
+          expected.push_back(in_plain_loops(x[i].to_vector<float>(), w[j].to_vector<float>()));
       set_num_threads(static_cast<int>(rows % 3) + 1);
-      EXPECT_EQ(multiply(x).template to_vector<float>(), expected);
+      EXPECT_EQ(linear(x, halves).to_vector<float>(), expected);
     }
-  };
-  for (const auto& [out, in] : {std::pair<int64_t, int64_t>{1, 70}, {2, 64}, {3, 33}, {5, 130}, {13, 5}, {700, 515}}) {
-    const Tensor w = randn({out, in}, kFloat32, &draws), halves = w.to(kBFloat16);
-    expect_order(halves.to(kFloat32), {}, 1, [&](const Tensor& x) { return linear(x, halves); });
-    for (const WeightFormat* format : quantised_formats()) {
-      const QuantizedMatrix m = quantize(w, *format), q{m.format, m.values, ones(m.scales.shape())};
-      const int64_t group = format->name == "int8" ? 64 : 32;
-      expect_order(dequantize(q, in), m.scales, group, [&](const Tensor& x) { return linear(x, m); });
+  }
+}
+
+// A row of `a`, rounded to integers in groups, times the integers q of a weight: exact sums, and four partial sums.
+float in_integers(const float* a, const float* q, int64_t k, const float* scales, int64_t group) {
+  float p[4] = {};
+  for (int64_t begin = 0; begin < k; begin += group) {
+    const int64_t end = std::min(k, begin + group);
+    const auto is_finite = [](float x) { return std::isfinite(x); };
+    float scale = std::numeric_limits<float>::quiet_NaN();
+    if (std::all_of(a + begin, a + end, is_finite))
+      scale =
+          std::abs(*std::max_element(a + begin, a + end, [](auto x, auto y) { return std::abs(x) < std::abs(y); })) /
+          127;
+    int64_t sum = 0;
+    for (int64_t i = begin; scale > 0 && i < end; ++i)
+      sum += std::lround(std::clamp(std::nearbyint(a[i] / scale), -127.0F, 127.0F)) * std::lround(q[i]);
+    float& to = p[begin / group % 4];
+    to = std::fma(static_cast<float>(sum) * scale, scales[begin / group], to);
+  }
+  return (p[0] + p[2]) + (p[1] + p[3]);
+}
+
+// Rows of zeros, with NaN, with infinity, and of small numbers.
+Tensor special_rows(int64_t rows, int64_t in, bool of_ones, Generator& draws) {
+  const Tensor x = of_ones ? where(rand({rows, in}, kFloat32, &draws) < 0.5, ones({}), full({}, -1))
+                           : randn({rows, in}, kFloat32, &draws);
+  float* const data = x.mutable_data<float>();
+  for (int64_t i = 0; i < rows * in; ++i) data[i] *= i / in % 7 == 2 ? 0.0F : i / in % 7 == 3 ? 1e-42F : 1.0F;
+  if (rows > 1) data[2 * in - 1] = std::numeric_limits<float>::quiet_NaN();
+  if (rows > 4) data[4 * in] = -std::numeric_limits<float>::infinity();
+  return x;
+}
+
+void expect_same(const Tensor& found, const std::vector<float>& expected) {
+  const std::vector<float> values = found.to_vector<float>();
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_TRUE(values[i] == expected[i] || (std::isnan(values[i]) && std::isnan(expected[i])))
+        << "element " << i << ": " << values[i] << " for " << expected[i];
+  }
+}
+
+// Numbers of rows on both sides of every change of the kernel, each with and without the processor's instruction.
+void expect_integers(const QuantizedMatrix& m, int64_t in, int64_t rows, bool of_ones, Generator& draws) {
+  const RowsFormat& format = *m.format->rows;
+  const int64_t out = m.values.size(0);
+  const Tensor x = special_rows(rows, in, of_ones, draws), bias = randn({out}, kFloat32, &draws);
+  const Tensor q = dequantize({m.format, m.values, ones(m.scales.shape())}, in), y = zeros({rows, out});
+  std::vector<float> expected;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < out; ++j)
+      expected.push_back(in_integers(x.data<float>() + i * in, q.data<float>() + j * in, in,
+                                     m.scales.data<float>() + j * m.scales.size(1), format.group) +
+                         bias.data<float>()[j]);
+  for (const int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    expect_same(linear(x, m, bias), expected);
+  }
+  const StreamedWeight w{
+      &format, out, m.values.raw_data(), m.scales.data<float>(), bias.data<float>(), y.mutable_data<float>()};
+  for (const bool dot : {false, has_byte_dot()}) {
+    const IntegerKernels use = format.integers(dot);
+    std::vector<char> rounded(static_cast<std::size_t>(use.rounded_bytes(rows, in)), 0x55);
+    use.round(rows, in, x.data<float>(), rounded.data());
+    use.multiply(w, 0, out / 3, rows, in, rounded.data());
+    use.multiply(w, out / 3, out, rows, in, rounded.data());
+    expect_same(y, expected);
+  }
+}
+
+TEST(WeightFormats, ProductsAreExactInIntegers) {
+  const KeepThreads keep;
+  Generator draws(6);
+  for (const WeightFormat* format : quantised_formats()) {
+    for (const auto& [out, in] :
+         {std::pair<int64_t, int64_t>{1, 70}, {2, 64}, {3, 33}, {9, 257}, {13, 5}, {21, 128}, {150, 515}}) {
+      for (const int of_all : {0, 0x80, 0x7f, 0x88}) {  // bytes; 0: of random numbers
+        const QuantizedMatrix m = quantize(randn({out, in}, kFloat32, &draws), *format);
+        if (of_all != 0)
+          std::memset(m.values.mutable_raw_data(), of_all, static_cast<std::size_t>(8 * m.values.numel()));
+        for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17, 33, 129}) {
+          SCOPED_TRACE(testing::Message()
+                       << format->name << " [" << out << ", " << in << "] of " << of_all << ", " << rows << " rows");
+          expect_integers(m, in, rows, of_all != 0, draws);
+          if (testing::Test::HasFailure()) return;
+        }
+      }
     }
   }
 }
@@ -218,7 +278,7 @@ TEST(WeightFormats, AWeightKnowsItself) {
     EXPECT_TRUE(layer.weight.exists());
     EXPECT_EQ(layer.weight.defined(), format->dtype.has_value());
     const PauseRecording pause;
-    expect_near(layer(x), linear(x, layer.weight.matrix(), layer.bias));
+    if (format->dtype) expect_near(layer(x), linear(x, layer.weight.matrix(), layer.bias));
     EXPECT_LT(amax(abs(layer(x) - exact)).item(), most_change(*format));
     EXPECT_EQ(layer.weight.rows(tensor({4})).to(kFloat32).to_vector<float>(),
               narrow(layer.weight.matrix(), 0, 4, 1).to_vector<float>());

@@ -12,16 +12,28 @@ namespace tapegrad {
 
 struct StreamedWeight;
 
+/// C[:, begin:end] = A W^T + bias for rows [begin, end) of W: A has m rows of k elements, in float32 or as rounded. The
+/// sums of a row of C do not depend on the other rows: the same bits for every m.
+using MultiplyRows = void (*)(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const void* a);
+
+/// Products in integers (integer_rows-inl.h).
+struct IntegerKernels {
+  int64_t (*rounded_bytes)(int64_t m, int64_t k);
+  void (*round)(int64_t m, int64_t k, const float* a, void* to);  // rows of A, contiguous
+  MultiplyRows multiply;
+};
+
+/// Whether the processor has the instruction vpdpbusd for vectors of 512 bits.
+bool has_byte_dot();
+
 /// How the rows of a weight are stored in memory, and the kernels for that.
 struct RowsFormat {
   int64_t group = 1;         // elements of a row that are kept together; zeros follow the last ones, to whole groups
   int64_t group_bytes = 0;   // of the values of a group
   int64_t group_scales = 0;  // float32 numbers of a group, apart from its values
 
-  /// C[:, begin:end] = A W^T + bias for rows [begin, end) of W. A has m rows of k elements, `stride` apart, with zeros
-  /// after each to whole groups. The sums of a row of C do not depend on the other rows: the same bits for every m.
-  void (*multiply)(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
-                   int64_t stride) = nullptr;
+  MultiplyRows multiply = nullptr;                 // of float32 rows that are contiguous
+  IntegerKernels (*integers)(bool dot) = nullptr;  // instead: of rounded rows, of any number; dot: with the instruction
   /// Rows of k elements to float32, on several threads.
   void (*widen)(const void* data, const float* scales, int64_t rows, int64_t k, float* w) = nullptr;
   /// And from float32; none if tensors of that type are converted as such.
@@ -51,10 +63,11 @@ struct StreamedWeight {
 inline constexpr int64_t kFewRows = 16;
 
 /// C [m, n] = A [m, k] W^T + bias for each of the weights, in one parallel loop; rows of A are contiguous, m is at most
-/// kFewRows. The same bits for every m and any number of threads.
+/// kFewRows, or the weights are integers. The same bits for every m and any number of threads.
 void multiply_few_rows(int64_t m, int64_t k, const float* a, std::span<const StreamedWeight> weights);
 
-/// The same with one weight, which is not float32, for any m: if there are many rows, W is converted to float32.
+/// The same with one weight, which is not float32, for any m: if there are many rows, W is converted to float32
+/// unless it is integers.
 void multiply_rows(int64_t m, int64_t k, const float* a, const StreamedWeight& weight);
 
 /// Calls f(group, offset, count) for each group of the rows of a matrix [rows, k]: its number, the offset of its first

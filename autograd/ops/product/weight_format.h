@@ -13,7 +13,7 @@ namespace tapegrad {
 
 struct RowsFormat;
 
-/// A way to keep the matrix of a layer. Arithmetic with it is float32.
+/// A way to keep the matrix of a layer. Arithmetic with it is float32, or of integers for a QuantizedMatrix.
 struct WeightFormat {
   std::string_view name;             ///< "int8": the value of --dtype, and the end of a tensor's name, weight_int8
   std::string_view memory;           ///< "a quarter": what it takes of the memory of float32
@@ -46,8 +46,9 @@ QuantizedMatrix quantized_zeros(int64_t rows, int64_t columns, const WeightForma
 /// float32 [rows, columns]. Error unless `columns` has as many groups as the matrix.
 Tensor dequantize(const QuantizedMatrix& matrix, int64_t columns);
 
-/// linear(x, weight, bias) for a quantised weight [out, in]: x float32 [..., in] -> [..., out]. The weight is read
-/// once. Error if a gradient is needed.
+/// linear(x, weight, bias) for a quantised weight [out, in]: x float32 [..., in] -> [..., out]. x is rounded to int8 in
+/// the groups of the weight, s q with s the largest |x| / 127, and products are exact in integers; NaN for a row with
+/// NaN or infinity. Error if a gradient is needed.
 Tensor linear(const Tensor& x, const QuantizedMatrix& weight, const Tensor& bias = {});
 /// embedding(table, ids) for a quantised table [V, columns]: ids int64 [...] -> float32 [..., columns].
 Tensor embedding(const QuantizedMatrix& table, int64_t columns, const Tensor& ids);

@@ -103,9 +103,9 @@ NamedTensors stored_state(const AnyModel& model, NamedTensors state);
 }  // namespace detail
 
 /// For generation: keeps every weight of the model (linear layers, token tables, heads) in a format of
-/// weight_formats(), such as "int8", in less memory; arithmetic stays float32. Inside an init::Skip scope quantised
-/// weights are zeros, to be loaded: see stored_state. Error for weights that are not finite. Afterwards, training
-/// throws Error.
+/// weight_formats(), such as "int8", in less memory; arithmetic stays float32, except for products with int8 and int4
+/// (linear). Inside an init::Skip scope quantised weights are zeros, to be loaded: see stored_state. Error for weights
+/// that are not finite. Afterwards, training throws Error.
 void store(detail::NotConst auto& model, std::string_view format) {
   detail::store(detail::AnyModel(model), weight_format(format));
 }

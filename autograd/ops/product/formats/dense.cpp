@@ -8,10 +8,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-void multiply_bfloat16(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
-                       int64_t stride) {
+void multiply_bfloat16(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const void* a) {
   const auto done = [&](int64_t i, int64_t j, float sum) HWY_ATTR { w.store(i, begin + j, sum); };
-  dot_rows(m, end - begin, k, a, stride, static_cast<const uint16_t*>(w.data) + begin * k, k, done);
+  dot_rows(m, end - begin, k, static_cast<const float*>(a), k, static_cast<const uint16_t*>(w.data) + begin * k, k,
+           done);
 }
 
 }  // namespace tapegrad::HWY_NAMESPACE
@@ -31,10 +31,8 @@ HWY_EXPORT(multiply_bfloat16);
 extern const RowsFormat kBFloat16Rows;
 const RowsFormat kBFloat16Rows{
     .group_bytes = 2,
-    .multiply =
-        [](const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a, int64_t stride) {
-          kernel_of(HWY_DISPATCH_TABLE(multiply_bfloat16))(w, begin, end, m, k, a, stride);
-        },
+    .multiply = [](const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
+                   const void* a) { kernel_of(HWY_DISPATCH_TABLE(multiply_bfloat16))(w, begin, end, m, k, a); },
     .widen = [](const void* data, const float*, int64_t rows, int64_t k,
                 float* w) { widen_bfloat16(static_cast<const uint16_t*>(data), rows * k, w); }};
 

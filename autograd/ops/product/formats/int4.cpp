@@ -6,7 +6,7 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/product/formats/int4.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <tapegrad/autograd/kernels/product/dot_groups-inl.h>
+#include <tapegrad/autograd/kernels/product/integer_rows-inl.h>
 
 #ifndef TAPEGRAD_INT4_GROUP  // shared by all instruction sets
 #define TAPEGRAD_INT4_GROUP
@@ -20,20 +20,55 @@ namespace tapegrad::HWY_NAMESPACE {
 
 struct Int4Group {
   static constexpr int64_t kElements = kInt4Group, kBytes = kInt4Bytes;
-  static constexpr int kParts = 2;
-  static HWY_INLINE Vec<float> load(const uint8_t* group, int64_t p, int part) {
-    const hn::Rebind<int8_t, Vec<float>::Tag> narrow;
-    const hn::Rebind<int32_t, Vec<float>::Tag> wide;
-    const auto both = hn::PromoteTo(wide, hn::LoadU(narrow, reinterpret_cast<const int8_t*>(group) + p));
-    const auto q = part == 0 ? hn::ShiftRight<28>(hn::ShiftLeft<28>(both)) : hn::ShiftRight<4>(both);
-    return hn::ConvertTo(Vec<float>::Tag(), q);
+  static constexpr int kParts = 2, kVectors = 4 / kBlocks;  // of kBlocks groups each
+  template <bool kDot>
+  static constexpr int kBias = HWY_TARGET == HWY_NEON ? 0 : 8;
+
+  // The products of a vector's groups: of the lower halves of bytes with a, and of the upper ones with later.
+  template <bool kDot>
+  static HWY_INLINE Ints sum(const uint8_t* at, const int8_t* a, const int8_t* later) {
+    const hn::Repartition<uint16_t, ByteTag> wide;
+    const auto with_bias = [](Bytes four) HWY_ATTR {
+      const Bytes q = hn::And(four, hn::Set(ByteTag(), 15));
+      return kBias<kDot> == 0 ? hn::Sub(q, hn::Set(ByteTag(), 8)) : q;
+    };
+    const Bytes both = hn::Xor(load_bytes(at), hn::Set(ByteTag(), -120));  // 0x88: q + 8
+    const Bytes low = with_bias(both);
+    const Bytes high = with_bias(hn::BitCast(ByteTag(), hn::ShiftRight<4>(hn::BitCast(wide, both))));
+    constexpr int kAdded = kBias<kDot>;
+    if constexpr (!kDot && kAdded != 0) {
+      return sums_of_pairs(add_pairs(pairs_of<kAdded>(low, load_bytes(a)), pairs_of<kAdded>(high, load_bytes(later))));
+    } else {
+      const Ints first = dot_bytes<kDot, kAdded>(hn::Zero(IntTag()), low, load_bytes(a));
+      return dot_bytes<kDot, kAdded>(first, high, load_bytes(later));
+    }
+  }
+  template <bool kDot>
+  static HWY_INLINE void expand(const uint8_t* from, uint8_t* to) {
+    for (int64_t p = 0; p < kBytes; ++p) {
+      to[p] = static_cast<uint8_t>(((from[p] & 15) ^ 8) - 8 + kBias<kDot>);
+      to[p + kBytes] = static_cast<uint8_t>((from[p] >> 4 ^ 8) - 8 + kBias<kDot>);
+    }
+  }
+  template <bool kDot>
+  static HWY_INLINE void multiply(const uint8_t* at, const int8_t* a, Ints* to) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kVectors; ++i) {
+      const int64_t p = i * 16 * kBlocks;
+      to[i] = sum<kDot>(at + p, a + p, a + kChunkGroups * kBytes + p);
+    }
+  }
+  static HWY_INLINE Ints sums(const Ints (&found)[kBlocks][kVectors]) {
+    const Ints* const v = &found[0][0];
+    const Ints of_blocks = sums_of_blocks(v[0], v[1], v[2], v[3]);
+    if constexpr (kBlocks == 1) return of_blocks;
+    alignas(64) static constexpr int32_t kFrom[][16] = {{0, 4, 1, 5, 2, 6, 3, 7},
+                                                        {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15}};
+    return hn::TableLookupLanes(of_blocks, hn::SetTableIndices(IntTag(), kFrom[kBlocks / 4]));
   }
 };
 
-void multiply_int4(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
-                   int64_t stride) {
-  multiply_groups<Int4Group>(w, begin, end, m, k, a, stride);
-}
+IntegerKernels int4_kernels(bool dot) { return integer_kernels_of<Int4Group>(dot); }
 
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -47,7 +82,7 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad {
 namespace {
 
-HWY_EXPORT(multiply_int4);
+HWY_EXPORT(int4_kernels);
 
 void to_int4(const float* w, int64_t rows, int64_t k, void* data, float* scales) {
   for_each_group(rows, k, kInt4Group, [=](int64_t group, int64_t offset, int64_t count) {
@@ -78,14 +113,12 @@ void from_int4(const void* data, const float* scales, int64_t rows, int64_t k, f
   });
 }
 
-constexpr RowsFormat kInt4Rows{
-    .group = kInt4Group,
-    .group_bytes = kInt4Bytes,
-    .group_scales = 1,
-    .multiply = [](const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
-                   int64_t stride) { kernel_of(HWY_DISPATCH_TABLE(multiply_int4))(w, begin, end, m, k, a, stride); },
-    .widen = from_int4,
-    .narrow = to_int4};
+constexpr RowsFormat kInt4Rows{.group = kInt4Group,
+                               .group_bytes = kInt4Bytes,
+                               .group_scales = 1,
+                               .integers = [](bool dot) { return kernel_of(HWY_DISPATCH_TABLE(int4_kernels))(dot); },
+                               .widen = from_int4,
+                               .narrow = to_int4};
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/product/formats/int8.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 
-#include <tapegrad/autograd/kernels/product/dot_groups-inl.h>
+#include <tapegrad/autograd/kernels/product/integer_rows-inl.h>
 
 #ifndef TAPEGRAD_INT8_GROUP  // shared by all instruction sets
 #define TAPEGRAD_INT8_GROUP
@@ -16,19 +16,38 @@ namespace tapegrad::HWY_NAMESPACE {
 
 struct Int8Group {
   static constexpr int64_t kElements = kInt8Group, kBytes = kInt8Group;
-  static constexpr int kParts = 1;
-  static HWY_INLINE Vec<float> load(const uint8_t* group, int64_t p, int /*part*/) {
-    const hn::Rebind<int8_t, Vec<float>::Tag> narrow;
-    const hn::Rebind<int32_t, Vec<float>::Tag> wide;
-    const auto q = hn::LoadU(narrow, reinterpret_cast<const int8_t*>(group) + p);
-    return hn::ConvertTo(Vec<float>::Tag(), hn::PromoteTo(wide, q));
+  static constexpr int kParts = 1, kVectors = 1;
+  template <bool kDot>
+  static constexpr int kBias = kDot ? 128 : 0;
+
+  template <bool kDot>
+  static HWY_INLINE Bytes biased(const uint8_t* q) {
+    const Bytes bytes = load_bytes(q);
+    return kDot ? hn::Xor(bytes, hn::Set(ByteTag(), -128)) : bytes;
   }
+  template <bool kDot>
+  static HWY_INLINE void expand(const uint8_t* from, uint8_t* to) {
+    for (int64_t p = 0; p < kBytes; p += 16 * kBlocks) {
+      hn::StoreU(biased<kDot>(from + p), ByteTag(), reinterpret_cast<int8_t*>(to) + p);
+    }
+  }
+  template <bool kDot>
+  static HWY_INLINE void multiply(const uint8_t* at, const int8_t* a, Ints* to) {
+    Ints sum[kChunkGroups];
+#pragma GCC unroll 4
+    for (int g = 0; g < kChunkGroups; ++g) {
+      sum[g] = hn::Zero(IntTag());
+#pragma GCC unroll 4
+      for (int64_t p = g * kBytes; p < (g + 1) * kBytes; p += 16 * kBlocks) {
+        sum[g] = dot_bytes<kDot, kBias<kDot>>(sum[g], biased<kDot>(at + p), load_bytes(a + p));
+      }
+    }
+    *to = sums_of_blocks(sum[0], sum[1], sum[2], sum[3]);
+  }
+  static HWY_INLINE Ints sums(const Ints (&found)[kBlocks][kVectors]) { return sums_of_vectors(&found[0][0]); }
 };
 
-void multiply_int8(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
-                   int64_t stride) {
-  multiply_groups<Int8Group>(w, begin, end, m, k, a, stride);
-}
+IntegerKernels int8_kernels(bool dot) { return integer_kernels_of<Int8Group>(dot); }
 
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -42,7 +61,7 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad {
 namespace {
 
-HWY_EXPORT(multiply_int8);
+HWY_EXPORT(int8_kernels);
 
 void to_int8(const float* w, int64_t rows, int64_t k, void* data, float* scales) {
   for_each_group(rows, k, kInt8Group, [=](int64_t group, int64_t offset, int64_t count) {
@@ -66,14 +85,12 @@ void from_int8(const void* data, const float* scales, int64_t rows, int64_t k, f
   });
 }
 
-constexpr RowsFormat kInt8Rows{
-    .group = kInt8Group,
-    .group_bytes = kInt8Group,
-    .group_scales = 1,
-    .multiply = [](const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k, const float* a,
-                   int64_t stride) { kernel_of(HWY_DISPATCH_TABLE(multiply_int8))(w, begin, end, m, k, a, stride); },
-    .widen = from_int8,
-    .narrow = to_int8};
+constexpr RowsFormat kInt8Rows{.group = kInt8Group,
+                               .group_bytes = kInt8Group,
+                               .group_scales = 1,
+                               .integers = [](bool dot) { return kernel_of(HWY_DISPATCH_TABLE(int8_kernels))(dot); },
+                               .widen = from_int8,
+                               .narrow = to_int8};
 
 }  // namespace
 

@@ -53,7 +53,7 @@ foreach(target tapegrad_tasks tapegrad_verbs tapegrad_optional tapegrad_left_out
   target_link_libraries(${target} PRIVATE tapegrad_hardened)
 endforeach()
 foreach(target tapegrad_checks tapegrad_tasks tapegrad_verbs tapegrad_optional tapegrad_left_out)
-  target_compile_options(${target} PRIVATE ${glue_option})
+  target_compile_options(${target} PRIVATE ${glue_option} ${quickest_passes})
 endforeach()
 tapegrad_group(tapegrad_checks 16 ${check_sources})
 tapegrad_group(tapegrad_tasks 32 ${task_sources})

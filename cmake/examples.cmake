@@ -14,7 +14,7 @@ endfunction()
 function(tapegrad_program name file)
   add_executable(${name} ${file})
   target_link_libraries(${name} PRIVATE tapegrad_train tapegrad_flags)
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og>)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og> ${quickest_passes})
   if(NOT TAPEGRAD_UNITY OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # Clang 14 crashes when it reads templates of nn from such a header
     return()
   endif()

@@ -15,7 +15,7 @@ tapegrad_join_kernels(small_of_kernels small)
 tapegrad_for_targets(${sources} ${medium_sources} ${small_of_kernels})
 # One object library per level: GCC compiles a source with the options of its precompiled headers.
 add_library(tapegrad_small OBJECT ${small_of_composed} ${small_of_kernels})
-target_compile_options(tapegrad_small PRIVATE $<$<CONFIG:Release>:-Os>)
+target_compile_options(tapegrad_small PRIVATE $<$<CONFIG:Release>:-Os> ${quick_passes})
 add_library(tapegrad_medium OBJECT ${medium_sources})
 target_compile_options(tapegrad_medium PRIVATE $<$<CONFIG:Release>:-O2>)
 add_library(tapegrad ${sources} $<TARGET_OBJECTS:tapegrad_small> $<TARGET_OBJECTS:tapegrad_medium>)
@@ -92,7 +92,7 @@ foreach(format PNG JPEG)
     target_compile_definitions(tapegrad_train PRIVATE TAPEGRAD_${format})
   endif()
 endforeach()
-target_compile_options(tapegrad_train PRIVATE $<$<CONFIG:Release>:-O1>)  # few loops over elements; compiles faster
+target_compile_options(tapegrad_train PRIVATE $<$<CONFIG:Release>:-O1> ${quick_passes})  # few loops over elements; compiles faster
 target_compile_definitions(tapegrad_train INTERFACE $<BUILD_INTERFACE:TAPEGRAD_DATA_FOLDER="${PROJECT_SOURCE_DIR}/examples">)
 set_target_properties(tapegrad_train PROPERTIES EXPORT_NAME train VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} POSITION_INDEPENDENT_CODE ON INSTALL_RPATH "$ORIGIN")

@@ -13,8 +13,9 @@ if(CMAKE_CROSSCOMPILING)  # tests start the command as a program
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/test_paths.h.in ${include_dir}/tapegrad/test_paths.h @ONLY)
 add_library(tapegrad_test_flags INTERFACE)  # -O3 would take twice as long to compile and make no test faster
-target_compile_options(tapegrad_test_flags INTERFACE -O0 -Wno-unused-result -Wno-unused-value)  # they drop results to look for errors
-if(TAPEGRAD_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+target_compile_options(tapegrad_test_flags INTERFACE $<IF:$<AND:$<CONFIG:Release>,$<BOOL:${quickest_passes}>>,-Og,-O0> ${quickest_passes}
+                       -Wno-unused-result -Wno-unused-value)  # they drop results to look for errors
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(tapegrad_test_flags INTERFACE -Wno-maybe-uninitialized)  # false positives of GCC 12 in <regex>
 endif()
 # Shared by all tests; folders of tests/support: by those that need the command's parts.

@@ -2,6 +2,7 @@
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/checks/modules/module_samples.h>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace tapegrad::tasks {
@@ -14,6 +15,12 @@ struct KeepGenerator {
 };
 
 }  // namespace
+
+void ModuleTable::insert(std::string_view module, ModuleSample sample) {
+  auto at = std::find_if(modules.begin(), modules.end(), [&](const ModuleSamples& m) { return m.module == module; });
+  if (at == modules.end()) at = modules.insert(modules.end(), ModuleSamples{std::string(module), {}});
+  at->samples.push_back(std::move(sample));
+}
 
 const std::vector<ModuleSamples>& module_samples() {
   static const std::vector<ModuleSamples> all = [] {
@@ -29,7 +36,8 @@ const std::vector<ModuleSamples>& module_samples() {
 GradcheckReport check_module(const ModuleSample& sample) {
   const KeepGenerator keep;
   try {
-    return sample.check();
+    manual_seed(11);  // draws weights away from kinks, as the next one does inputs
+    return sample.check(sample.inputs, {.gradcheck = {.atol = sample.atol}, .seed = 5});
   } catch (const Error& error) {
     return {.ok = false, .text = error.what()};
   }

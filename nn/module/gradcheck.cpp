@@ -18,7 +18,7 @@ Tensor moved(const Tensor& parameter, Generator& generator, double move) {
 
 }  // namespace
 
-GradcheckReport gradcheck(const AnyModel& model, std::vector<Tensor> inputs, const ModuleCall& call,
+GradcheckReport gradcheck(const AnyModel& model, std::vector<Tensor> inputs, tapegrad::detail::GradcheckFunction call,
                           const ModuleGradcheckOptions& options) {
   require_whole_visit(model);
   const KeepGenerator keep;

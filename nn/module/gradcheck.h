@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/gradcheck.h>
 #include <tapegrad/nn/module.h>
 
-#include <functional>
+#include <cstdint>
 
 namespace tapegrad::nn {
 
@@ -18,8 +18,7 @@ struct ModuleGradcheckOptions {
 };
 
 namespace detail {
-using ModuleCall = std::function<Tensor(std::span<const Tensor> inputs)>;
-GradcheckReport gradcheck(const AnyModel& model, std::vector<Tensor> inputs, const ModuleCall& call,
+GradcheckReport gradcheck(const AnyModel& model, std::vector<Tensor> inputs, tapegrad::detail::GradcheckFunction call,
                           const ModuleGradcheckOptions& options);
 }  // namespace detail
 
@@ -37,8 +36,9 @@ template <class Model, class Call>
 requires std::is_invocable_r_v<Tensor, Call&, Model&, std::span<const Tensor>> GradcheckReport gradcheck(
     const Model& model, const std::vector<Tensor>& inputs, Call call, const ModuleGradcheckOptions& options = {}) {
   Model copy = clone(model);
-  return detail::gradcheck(
-      detail::AnyModel(copy), inputs, [&](std::span<const Tensor> x) -> Tensor { return call(copy, x); }, options);
+  auto run = [&](std::span<const Tensor> x) -> Tensor { return call(copy, x); };
+  const auto called = [](void* f, std::span<const Tensor> x) { return (*static_cast<decltype(run)*>(f))(x); };
+  return detail::gradcheck(detail::AnyModel(copy), inputs, {&run, called}, options);
 }
 
 /// The same for model(inputs[0], inputs[1], ...), with one to four inputs.

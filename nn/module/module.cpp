@@ -9,6 +9,14 @@
 
 namespace tapegrad::nn {
 
+std::size_t Visitor::descend(std::string_view name) {
+  const std::size_t length = path_.size();
+  if (length > 0) path_ += '.';
+  path_ += name;
+  return length;
+}
+void Visitor::ascend(std::size_t length) { path_.resize(length); }
+
 namespace detail {
 
 namespace {

@@ -140,6 +140,19 @@ struct ModuleType {
 void add_member(std::string& code, std::string_view name, bool value);
 void add_member(std::string& code, std::string_view name, int64_t value);
 void add_member(std::string& code, std::string_view name, double value);
+struct AddNumber {
+  std::string& code;
+  template <class Member>
+  void operator()(std::string_view name, const Member& member) const {
+    if constexpr (std::is_same_v<Member, bool>) {
+      add_member(code, name, member);
+    } else if constexpr (std::is_integral_v<Member>) {
+      add_member(code, name, static_cast<int64_t>(member));
+    } else if constexpr (std::is_floating_point_v<Member>) {
+      add_member(code, name, static_cast<double>(member));
+    }
+  }
+};
 
 // A module says its code in `std::string describe() const`; a plain struct lists its numbers.
 template <class Module>
@@ -149,15 +162,7 @@ std::string code_of(const void* module) {
   if constexpr (requires { code = std::as_const(m).describe(); }) {
     code = std::as_const(m).describe();
   } else if constexpr (PlainModule<Module>) {
-    for_each_member(m, [&]<class Member>(std::string_view name, const Member& member) {
-      if constexpr (std::is_same_v<Member, bool>) {
-        add_member(code, name, member);
-      } else if constexpr (std::is_integral_v<Member>) {
-        add_member(code, name, static_cast<int64_t>(member));
-      } else if constexpr (std::is_floating_point_v<Member>) {
-        add_member(code, name, static_cast<double>(member));
-      }
-    });
+    for_each_member(m, AddNumber{code});
     code = std::string(type_name<Module>()) + "{" + code + "}";
   }
   return code;
@@ -207,11 +212,9 @@ class Visitor {
     if constexpr (requires { field.visit_as(name, *this); }) {  // a weight, whose tensors' names begin with this one
       field.visit_as(name, *this);
     } else {
-      const std::size_t length = path_.size();
-      if (length > 0) path_ += '.';
-      path_ += name;
+      const std::size_t length = descend(name);
       go(field);
-      path_.resize(length);
+      ascend(length);
     }
   }
   /// For the matrix of a layer, whose path is path(), before its tensors.
@@ -250,13 +253,7 @@ class Visitor {
       enter(detail::type_name<Field>(), memory_of(field));
       entered({typeid(Field), detail::code_of<Field>});
       if constexpr (requires { field.training = true; }) mode(field.training);
-      detail::for_each_member(field, [this]<class Member>(std::string_view name, Member& member) {
-        static_assert(
-            !std::is_same_v<Member, Tensor>,
-            "a plain struct has a Tensor: make it an nn::Parameter, which is trained, or an nn::Buffer, which is "
-            "not; or write a visit, which leaves it out");
-        if constexpr (detail::is_visitable<Member>()) (*this)(name, member);
-      });
+      detail::for_each_member(field, PlainMember{*this});
       leave();
     } else {
       static_assert(detail::may_be_visited<Field>());
@@ -285,6 +282,20 @@ class Visitor {
                   "a module needs a visit that names its members: void visit(auto&& field) { field(\"up\", up); }");
     if constexpr (detail::is_visitable<Module>()) go(module);
   }
+  struct PlainMember {
+    Visitor& visitor;
+    template <class Member>
+    void operator()(std::string_view name, Member& member) const {
+      static_assert(
+          !std::is_same_v<Member, Tensor>,
+          "a plain struct has a Tensor: make it an nn::Parameter, which is trained, or an nn::Buffer, which is "
+          "not; or write a visit, which leaves it out");
+      if constexpr (detail::is_visitable<Member>()) visitor(name, member);
+    }
+  };
+  // Adds the name to the path, whose length was the result, and back.
+  std::size_t descend(std::string_view name);
+  void ascend(std::size_t length);
   template <class Field>
   static std::span<const std::byte> memory_of(const Field& field) {
     return {reinterpret_cast<const std::byte*>(&field), sizeof(Field)};

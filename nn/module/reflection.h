@@ -15,8 +15,8 @@
 #include <tapegrad/autograd/compiler.h>
 
 #include <cstddef>
+#include <span>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -52,12 +52,15 @@ constexpr bool initialised_by(std::index_sequence<i...>) {
 
 inline constexpr std::size_t kMostMembers = 32;
 
-template <class T, std::size_t n = kMostMembers>
+// The members of an aggregate: T{n values} compiles from its last member without a default to its last one.
+template <class T, std::size_t n = 0, bool found = false>
 constexpr std::size_t count_members() {
-  if constexpr (n == 0 || initialised_by<T>(std::make_index_sequence<n>())) {
-    return n;
+  if constexpr (n <= kMostMembers && initialised_by<T>(std::make_index_sequence<n>())) {
+    return count_members<T, n + 1, true>();
+  } else if constexpr (found || n > kMostMembers) {
+    return found ? n - 1 : 0;
   } else {
-    return count_members<T, n - 1>();
+    return count_members<T, n + 1>();
   }
 }
 
@@ -186,49 +189,50 @@ struct Imagined {
 template <class T>
 extern const Imagined<T> imagined;
 
-template <class T>
-struct MemberAddress {
-  const T* address;
+template <std::size_t n>
+struct Addresses {
+  const void* of[n];
 };
-template <class T>
-MemberAddress(const T*) -> MemberAddress<T>;
+struct AddressesOf {
+  constexpr auto operator()(const auto&... members) const { return Addresses<sizeof...(members)>{{&members...}}; }
+};
+struct Address {
+  const void* of;
+};
 
-// "... = MemberAddress<Linear>{(& imagined<Mlp>.Imagined<Mlp>::value.Mlp::up)};
-// ..." by GCC, "[address =
-// {&imagined.value.up}]" by Clang.
-template <MemberAddress address>
-consteval std::string_view signature_with_name() {
+// "... = {Address{((const void*)(& imagined<Mlp>.Imagined<Mlp>::value.Mlp::up))}, Address{..}}; ..." by GCC,
+// "[addresses = <{&imagined.value.up}, {..}>]" by Clang.
+template <Address... addresses>
+consteval std::string_view signature_with_names() {
   return __PRETTY_FUNCTION__;
 }
 
-template <class T, std::size_t i>
-consteval std::string_view signature_of_member() {
-  constexpr auto addresses = [] {
-    return with_members<count_members<T>()>(imagined<T>.value,
-                                            [](const auto&... members) { return std::tuple(&members...); });
-  };
-  return signature_with_name<MemberAddress{std::get<i>(addresses())}>();
+template <class T, std::size_t... i>
+consteval std::string_view signature_of_members(std::index_sequence<i...>) {
+  constexpr auto addresses = with_members<sizeof...(i)>(imagined<T>.value, AddressesOf());
+  return signature_with_names<Address{addresses.of[i]}...>();
 }
 #ifdef __clang__
 #pragma clang diagnostic pop
 #endif
 
-template <class T, std::size_t i>
-inline constexpr std::string_view kMemberName = [] {
-  const std::string_view signature = signature_of_member<T, i>();
-  const std::size_t end = signature.rfind(signature.find(")}") == std::string_view::npos ? "}" : ")}");
-  const std::size_t begin = signature.find_last_of(".:", end) + 1;
-  return signature.substr(begin, end - begin);
-}();
+// The names in a signature.
+void find_names(std::string_view signature, std::span<std::string_view> names);
+template <std::size_t n>
+struct MemberNames {
+  explicit MemberNames(std::string_view signature) { find_names(signature, of); }
+  std::string_view of[n];
+};
 
 // Calls f(name, member) for each member in order.
 template <class T, class F>
 void for_each_member(T& t, F&& f) {
   constexpr std::size_t n = count_members<T>();
   if constexpr (n > 0) {
+    static const MemberNames<n> names(signature_of_members<T>(std::make_index_sequence<n>()));
     with_members<n>(t, [&](auto&... members) {
-      [&]<std::size_t... i>(std::index_sequence<i...>) { (f(kMemberName<T, i>, members), ...); }
-      (std::make_index_sequence<n>());
+      const std::string_view* name = names.of;
+      (f(*name++, members), ...);
     });
   }
 }

@@ -37,6 +37,17 @@ SummaryLine line_of(const std::vector<WatchedMember>& members, std::size_t index
 
 }  // namespace
 
+void find_names(std::string_view signature, std::span<std::string_view> names) {
+  const std::string_view before = signature.find("& imagined") == std::string_view::npos ? "&imagined" : "& imagined";
+  std::size_t end = signature.rfind('}');
+  for (std::size_t i = names.size(); i-- > 0;) {
+    const std::size_t last = signature.find_last_not_of(")}", end);
+    const std::size_t first = signature.find_last_of(".:", last) + 1;
+    names[i] = signature.substr(first, last + 1 - first);
+    if (i > 0) end = signature.rfind(", ", signature.rfind(before, first)) - 1;
+  }
+}
+
 std::string_view short_type_name(std::string_view signature) {
   const std::size_t start = signature.find("T = ") + 4;
   std::string_view name = signature.substr(start);

@@ -193,17 +193,10 @@ TEST(Graph, ModulesOfTheLastLevelAndLaterLayersAreBoxes) {
   };
   using Labels = std::vector<std::string>;
   EXPECT_EQ(boxes({.depth = 0}), Labels{});
-  EXPECT_EQ(boxes({.depth = 3}),
-            (Labels{"blocks.1\\n5 operations, 6 parameters", "blocks.2\\n5 operations, 6 parameters"}));
+  EXPECT_TEXT(boxes({.depth = 3}));
   EXPECT_EQ(boxes({.depth = 3, .all_layers = true}), Labels{});
-  EXPECT_EQ(boxes({.depth = 1}),
-            (Labels{"blocks.0\\n5 operations, 6 parameters", "blocks.1\\n5 operations, 6 parameters",
-                    "blocks.2\\n5 operations, 6 parameters", "head\\n1 operation, 2 parameters",
-                    "table\\n1 operation, 1 parameter"}));
-  EXPECT_EQ(boxes({.depth = 2}),
-            (Labels{"blocks.0.down\\n1 operation, 2 parameters", "blocks.0.norm\\n1 operation, 2 parameters",
-                    "blocks.0.up\\n1 operation, 2 parameters", "blocks.1\\n5 operations, 6 parameters",
-                    "blocks.2\\n5 operations, 6 parameters"}));
+  EXPECT_TEXT(boxes({.depth = 1}));
+  EXPECT_TEXT(boxes({.depth = 2}));
 }
 
 // Equal edges of a box are drawn once: table -> blocks.0 and table -> add have the same end or shape, not both.

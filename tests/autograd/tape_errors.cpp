@@ -49,9 +49,7 @@ TEST(TapeRejects, InvalidLosses) {
   const Tensor y = x * x;
   EXPECT_ERROR(tape.backward(y));
   EXPECT_ERROR(tape.backward(y, {.grad_output = ones({3})}));
-  for (const DType other : {kFloat64, kInt64})
-    EXPECT_EQ(error_of([&] { tape.backward(y, {.grad_output = ones({2}, other)}); }),
-              fmt::format("[backward] expected a grad_output of the loss's float32 [2], got {} [2]", name(other)));
+  for (const DType other : {kFloat64, kInt64}) EXPECT_ERROR(tape.backward(y, {.grad_output = ones({2}, other)}));
   EXPECT_ERROR(tape.backward(sum(y), {.keep = {ones({4})}}));
   EXPECT_TEXT(error_of([&] {
     Tape inner;

@@ -16,7 +16,7 @@ std::string contents(const std::string& path) {
 }
 
 DType dtype_named(const std::string& wanted) {
-  for (DType dtype : {kBool, kInt64, kFloat32, kFloat64}) {
+  for (DType dtype : {kBool, kUInt8, kInt32, kInt64, kFloat32, kFloat64}) {
     if (name(dtype) == wanted) return dtype;
   }
   throw Error(fmt::format("[goldens] no element type is called {}", wanted));

@@ -285,4 +285,34 @@ def copy():
     return f
 
 
-FAMILIES = (arithmetic, unary, compare, select, reduce, copy)
+def small_integers():
+    """uint8 and int32, whose results wrap around. Written with PyTorch 2.15."""
+    f = Family("small_integers")
+    u, i = torch.tensor([200, 100, 3], dtype=torch.uint8), torch.tensor([2**31 - 1, -5], dtype=torch.int32)
+    for op, reference in (("neg", torch.neg), ("square", torch.square), ("abs", torch.abs), ("floor", torch.floor), ("sum", torch.sum), ("prod", torch.prod),
+                          ("max", torch.max), ("argmax", torch.argmax), ("count_nonzero", torch.count_nonzero)):
+        f.case(op, reference, [u])
+    for op, reference, scalar in (("sub", torch.sub, 201), ("pow", torch.pow, 2), ("floor_divide", torch.floor_divide, 3), ("remainder", torch.remainder, 7),
+                                  ("div", torch.div, 2), ("lt", torch.lt, 1e3)):
+        f.case(op, lambda x: reference(x, scalar), [u], scalar=scalar)
+    for op, reference, scalar in (("add", torch.add, 1), ("remainder", torch.remainder, 3), ("fmod", torch.fmod, 3)):
+        f.case(op, lambda x: reference(x, scalar), [i], scalar=scalar)
+    f.case("sub", lambda x: 1 - x, [u], left=1)
+    f.case("mul", torch.mul, [u, u])
+    for low, high in ((10, 150), (-10, 300)):
+        f.case("clamp", lambda x: torch.clamp(x, low, high), [u], low=low, high=high)
+    f.case("clamp", lambda x: torch.clamp(x, -10, 300), [u[2]], low=-10, high=300)
+    f.case("sign", torch.sign, [i])
+    f.case("abs", torch.abs, [torch.tensor([-(2**31)], dtype=torch.int32)])
+    f.case("maximum", torch.maximum, [i, u[:2]])
+    f.case("eq", torch.eq, [i, u[:2]])
+    f.case("cumsum", lambda x: torch.cumsum(x, 0), [i], axis=0)
+    f.case("amin", lambda x: torch.amin(x, 0), [u], axes=[0])
+    f.case("max", lambda x: tuple(torch.max(x, 0)), [u], axis=0)
+    f.case("sort", lambda x: tuple(torch.sort(x, stable=True)), [u], axis=0, descending=False)
+    f.case("isin", torch.isin, [u, u[1:2]])
+    f.case("unique", lambda x: torch.unique(x, return_inverse=True, return_counts=True), [torch.tensor([7, 3, 7], dtype=torch.uint8)])
+    return f
+
+
+FAMILIES = (arithmetic, unary, compare, select, reduce, copy, small_integers)

@@ -15,7 +15,7 @@ import torch
 
 F32, F64, I64, BOOL = torch.float32, torch.float64, torch.int64, torch.bool
 FLOATS = (F32, F64)
-NAMES = {F32: "float32", F64: "float64", I64: "int64", BOOL: "bool"}
+NAMES = {F32: "float32", F64: "float64", I64: "int64", BOOL: "bool", torch.uint8: "uint8", torch.int32: "int32"}
 INF, NAN = math.inf, math.nan
 
 

@@ -14,15 +14,9 @@ struct WithLists {
   nn::List<nn::AnyModule> any{nn::Linear(2, 4), nn::ReLU(), nn::Sequential{nn::Linear(4, 1)}};
 };
 
-std::vector<std::string> paths_of(const NamedTensors& tensors) {
-  std::vector<std::string> names;
-  for (const NamedTensor& t : tensors) names.push_back(t.name);
-  return names;
-}
-
 TEST(Lists, TakeModulesInBraces) {
   WithLists model;
-  EXPECT_TEXT(paths_of(nn::parameters(model)));
+  EXPECT_TEXT(names_of(nn::parameters(model)));
   const WithLists copy = nn::clone(model);
   Tensor x = ones({1, 2}), y = x;
   for (const auto& layer : model.any) x = layer(x);
@@ -39,11 +33,11 @@ TEST(Lists, TakeModulesInBraces) {
 
 TEST(Parameters, OfSeveralModelsHavePrefixes) {
   nn::Linear actor(2, 1), critic(2, 1, false);
-  EXPECT_EQ(paths_of(nn::parameters(actor, critic)), (std::vector<std::string>{"0.weight", "0.bias", "1.weight"}));
-  EXPECT_TEXT(paths_of(nn::parameters("actor", actor, "critic", critic)));
+  EXPECT_EQ(names_of(nn::parameters(actor, critic)), (Names{"0.weight", "0.bias", "1.weight"}));
+  EXPECT_TEXT(names_of(nn::parameters("actor", actor, "critic", critic)));
   EXPECT_EQ(actor.weight.name(), "actor.weight");
   tie(actor.weight, critic.weight);
-  EXPECT_EQ(paths_of(nn::parameters(actor, critic)), (std::vector<std::string>{"0.weight", "0.bias"}));
+  EXPECT_EQ(names_of(nn::parameters(actor, critic)), (Names{"0.weight", "0.bias"}));
   EXPECT_ERROR(nn::parameters("a", actor, "a", critic));
   EXPECT_ERROR(nn::parameters("a.b", actor, "c", critic));
 }
@@ -56,7 +50,7 @@ struct WithMask {
 
 TEST(Buffers, ThatAreNotPersistentAreClonedAndConvertedButNotSaved) {
   WithMask model;
-  EXPECT_EQ(paths_of(nn::state_dict(model)), (std::vector<std::string>{"linear.weight", "linear.bias", "mean"}));
+  EXPECT_EQ(names_of(nn::state_dict(model)), (Names{"linear.weight", "linear.bias", "mean"}));
   EXPECT_EQ(nn::named_buffers(model).size(), 2U);
   WithMask copy = nn::clone(model);
   nn::to(copy, kFloat64);

@@ -45,8 +45,7 @@ TEST(Sequential, InBracesDrawsWeightsInOrder) {
 
 TEST(Sequential, StateRoundTrips) {
   Trunk from, to;
-  EXPECT_EQ(names_of(from), (Names{"net.0.weight", "net.0.bias", "net.2.weight", "net.2.bias", "layers.0.weight",
-                                   "layers.0.bias", "layers.1.0.weight", "layers.1.0.bias"}));
+  EXPECT_TEXT(names_of(from));
   EXPECT_EQ(from.layers[0].as<nn::Dropout>(), nullptr);
   nn::load_state_dict(to, nn::state_dict(from));
   nn::eval(from);

@@ -151,12 +151,8 @@ TEST(Ownership, ALoadThatIsRejectedChangesNothing) {
   Tape tape;
   const Tensor loss = sum(model.b * 2);
   const Tensor ten = full({2}, 10);
-  const std::string why = " cannot be changed while a live tape has recorded it (run backward or end the tape first)";
-  EXPECT_EQ(error_of([&] {
-              nn::load_state_dict(model, {{"a", ten}, {"b", ten}, {"c", ten}});
-            }),
-            "[load_state_dict] \"b\"" + why);
-  EXPECT_EQ(error_of([&] { nn::to(model, kFloat64); }), "[nn::to] \"b\"" + why);
+  EXPECT_ERROR(nn::load_state_dict(model, {{"a", ten}, {"b", ten}, {"c", ten}}));
+  EXPECT_ERROR(nn::to(model, kFloat64));
   EXPECT_EQ(values_of(model.a), (Values{1, 2}));
   EXPECT_ERROR(nn::to(model, kInt64));
   EXPECT_EQ(values_of(model.c), (Values{5, 6}));

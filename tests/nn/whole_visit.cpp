@@ -1,4 +1,5 @@
 // What a visit forgets is found; plain structs are modules without a visit.
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>
 
 #include <new>
@@ -166,12 +167,6 @@ TEST(WholeVisit, LeftOutOnPurposeOrElsewhereIsNoError) {
   EXPECT_THROW(nn::require_whole_visit(other), Error);
 }
 
-std::vector<std::string> names_in(auto& model) {
-  std::vector<std::string> names;
-  for (const NamedTensor& t : nn::state_dict(model)) names.push_back(t.name);
-  return names;
-}
-
 enum class Kind { small, large };
 
 struct FirstAndSecond {  // as a pair has
@@ -208,11 +203,11 @@ struct PlainModel {
 TEST(PlainModule, HasTheNamesOfItsMembers) {
   PlainModel model;
   model.blocks.emplace_back();
-  EXPECT_TEXT(names_in(model));
+  EXPECT_TEXT(names_of(nn::state_dict(model)));
   struct OfAFunction {
     nn::Linear one{1, 1}, two_words{1, 1};
   } local;
-  EXPECT_TEXT(names_in(local));
+  EXPECT_TEXT(names_of(nn::state_dict(local)));
 }
 
 TEST(PlainModule, IsAModuleForEverything) {

@@ -62,14 +62,13 @@ TEST(LBFGS, LossesThatAreNowhereFiniteAreErrors) {
     EXPECT_TRUE(step(1, 0.5, NAN).starts_with(start + (wolfe ? "at any of " : "after a step of length 1; ")));
     EXPECT_EQ(p.item(), 1);
     // What the evaluation throws leaves the last good point, too.
-    EXPECT_EQ(error_of([&] {
-                calls = 0;
-                lbfgs.step([&] {
-                  if (calls++ > 0) fail("mine", "not positive definite");
-                  return optim::Evaluation{1, tests::gradients_given({{p, ones({1})}})};
-                });
-              }),
-              "[mine] not positive definite");
+    EXPECT_TEXT(error_of([&] {
+      calls = 0;
+      lbfgs.step([&] {
+        if (calls++ > 0) fail("mine", "not positive definite");
+        return optim::Evaluation{1, tests::gradients_given({{p, ones({1})}})};
+      });
+    }));
     EXPECT_EQ(p.item(), 1);
   }
 }

@@ -106,6 +106,11 @@ void expect_error(const Ran& ran, int code, const std::vector<std::string>& word
   for (const std::string& word : words) EXPECT_NE(ran.err.find(word), std::string::npos) << word << " in " << ran.err;
 }
 
+std::string rejected(const Ran& ran) {
+  expect_error(ran, ran.code, {});
+  return "exit " + std::to_string(ran.code) + ": " + ran.err.substr(0, ran.err.find('\n'));
+}
+
 Arguments words_of(const std::string& line, const TemporaryFolder& folder) {
   static const std::regex kWord(R"re("(?:[^"\\]|\\.)*"|[^ ]+)re");
   Arguments words;

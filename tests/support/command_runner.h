@@ -42,6 +42,8 @@ Ran successful(Ran ran, const char* file = __builtin_FILE(), int line = __builti
 
 // Expects this exit code, and one line on standard error that has all of `words`.
 void expect_error(const Ran& ran, int code, const std::vector<std::string>& words);
+// "exit CODE: " and the one line that it printed on standard error, for EXPECT_TEXT.
+std::string rejected(const Ran& ran);
 
 // Whether the text is the pattern, in which each "…" stands for any text.
 bool matches(std::string_view text, std::string_view pattern);

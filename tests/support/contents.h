@@ -15,6 +15,12 @@ using Names = std::vector<std::string>;
 
 inline Values values_of(const Tensor& x) { return x.to_vector<float>(); }
 
+inline Names names_of(const NamedTensors& tensors) {
+  Names names;
+  for (const NamedTensor& one : tensors) names.push_back(one.name);
+  return names;
+}
+
 Names names_of(auto& model) {
   Names names;
   for (const nn::NamedParameter& p : nn::named_parameters(model)) names.push_back(p.name);

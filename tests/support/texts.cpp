@@ -4,16 +4,18 @@
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/texts.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
-#include <set>
+#include <regex>
 
 namespace tapegrad::tests {
 namespace {
 
-using Texts = std::map<std::string, std::string>;  // by code without spaces
+using Texts = std::map<std::string, std::vector<std::string>>;  // by code without spaces
 
-std::set<std::string> used;  // by the test that runs
+std::map<std::string, std::size_t> used;  // by the test that runs, so many times
 
 std::string without_spaces(std::string code) {
   std::erase(code, ' ');
@@ -40,12 +42,13 @@ const Texts& texts_of_test(const char* path) {
       if (line.starts_with("# ")) {
         test = line.substr(2);
       } else if (line.starts_with("  ")) {
-        std::string& text = at->second[test][code];
+        std::string& text = at->second[test][code].back();
         const bool begins = text.empty();
         if (!begins && !text.ends_with('\n')) text += '\n';
         text += line.substr(2) + (begins ? "" : "\n");
       } else {
         code = without_spaces(line);
+        if (!code.empty()) at->second[test][code].emplace_back();
       }
     }
   }
@@ -54,16 +57,18 @@ const Texts& texts_of_test(const char* path) {
 
 }  // namespace
 
-void expect_text(const std::string& code, const std::string& text, const char* file, int line) {
+void expect_text(const std::string& code, const std::string& given, const char* file, int line) {
+  static const std::regex kFolder(std::filesystem::temp_directory_path().string() + "/tapegrad-test-\\w{6}");
+  static const std::regex kTests(kTestsDir);
+  const std::string text = std::regex_replace(std::regex_replace(given, kFolder, "{folder}"), kTests, "{tests}");
   const Texts& texts = texts_of_test(file);
-  const auto expected = texts.find(without_spaces(code));
-  if (expected == texts.end()) {
+  const auto found = texts.find(without_spaces(code));
+  if (found == texts.end()) {
     ADD_FAILURE_AT(file, line) << "no text of " << code << ", which gives\n  " << text;
     return;
   }
-  used.insert(expected->first);
-  if (expected->second != text)
-    ADD_FAILURE_AT(file, line) << code << " gives\n  " << text << "\nexpected\n  " << expected->second;
+  const std::string& expected = found->second[std::min(used[found->first]++, found->second.size() - 1)];
+  if (expected != text) ADD_FAILURE_AT(file, line) << code << " gives\n  " << text << "\nexpected\n  " << expected;
 }
 
 void expect_text(const std::string& code, const std::vector<std::string>& lines, const char* file, int line) {
@@ -73,8 +78,8 @@ void expect_text(const std::string& code, const std::vector<std::string>& lines,
 void expect_all_texts_used() {
   const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
   if (test.result()->Passed() && !test.result()->Skipped()) {
-    for (const auto& [code, text] : texts_of_test(test.file()))
-      EXPECT_TRUE(used.contains(code)) << "no code gives the text of " << code;
+    for (const auto& [code, all] : texts_of_test(test.file()))
+      EXPECT_GE(used[code], all.size()) << "no code gives a text of " << code;
   }
   used.clear();
 }

@@ -1,6 +1,7 @@
 // Texts that tests expect, mostly of errors: tests/nn/hooks.txt has those of tests/nn/hooks.cpp. Below "# Suite.Test"
 // are lines with the code of that test, and below each, with two spaces before it, its text. Of several lines, each
-// ends with a line break.
+// ends with a line break. {folder} is any TemporaryFolder, {tests} is tests/. Code that is there several times has its
+// texts in the order of the calls, the last one for all further calls.
 #pragma once
 
 #include <tapegrad/tests/support/near.h>

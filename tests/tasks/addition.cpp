@@ -112,8 +112,7 @@ TEST(Run, WritesAModelThatOtherVerbsRead) {
   EXPECT_EQ(nlohmann::json::parse(as_json.out)["expected"], "408");
   const Ran beyond = run_command({"test", "addition", "--expression", "700+98"}, folder);
   EXPECT_NE(beyond.out.find("trained with numbers up to 499"), std::string::npos) << beyond.out;
-  expect_error(run_command({"test", "addition", "--expression", "31o+98"}, folder), 2,
-               {"[--expression]", "column 3: expected a digit or +, got 'o'"});
+  EXPECT_TEXT(rejected(run_command({"test", "addition", "--expression", "31o+98"}, folder)));
 
   const Ran tested = successful(run_command({"test", "addition", "--count", "300", "--target", "0"}, folder));
   expect_narrow(tested.out);
@@ -128,10 +127,8 @@ TEST(Run, WritesAModelThatOtherVerbsRead) {
   int64_t problems = 0;
   for (const auto& row : told["carries"]) problems += row["count"].get<int64_t>();
   EXPECT_EQ(problems, 300);
-  expect_error(run_command({"test", "addition", "--count", "50"}, folder), 1,
-               {"[test addition] exact match", "below the target 0.999"});
-  expect_error(run_command({"test", "addition", "--max-digits", "5"}, folder), 2,
-               {"[--max-digits] 5 makes sequences of 11 tokens"});
+  EXPECT_TEXT(rejected(run_command({"test", "addition", "--count", "50"}, folder)));
+  EXPECT_TEXT(rejected(run_command({"test", "addition", "--max-digits", "5"}, folder)));
 
   const Ran shown = successful(run_command({"attention", "addition", "--expression", "153+391"}, folder));
   EXPECT_NE(shown.out.find("Input: 153 + 391"), std::string::npos);
@@ -139,11 +136,9 @@ TEST(Run, WritesAModelThatOtherVerbsRead) {
   EXPECT_NE(slurp(out + "/attention.svg").find("</svg>"), std::string::npos);
 
   // The errors for a model and a checkpoint of another task name that task.
-  expect_error(run_command({"test", "copy", "--model", model}, folder), 2,
-               {"[--model]", "was trained for the task addition, not for copy"});
+  EXPECT_TEXT(rejected(run_command({"test", "copy", "--model", model}, folder)));
   expect_error(run_command({"attention", "copy", "--model", model}, folder), 2, {"task addition"});
-  expect_error(run_command({"train", "copy", "--out", out, "--resume"}, folder), 2,
-               {"[train --resume]", "holds a run of the task addition"});
+  EXPECT_TEXT(rejected(run_command({"train", "copy", "--out", out, "--resume"}, folder)));
 }
 
 }  // namespace

@@ -14,8 +14,9 @@ struct Own {
   nn::Linear first{3, 5}, second{5, 2};
 };
 
-TEST(Checkpoint, StoresModelOptimiserGeneratorAndFields) {
-  const TemporaryFolder folder;
+using CheckpointFile = InAFolder;
+
+TEST_F(CheckpointFile, StoresModelOptimiserGeneratorAndFields) {
   const std::string path = folder / "checkpoint";
   Own model;
   optim::Adam adam(nn::parameters(model), {.lr = 0.1});
@@ -56,14 +57,12 @@ TEST(Checkpoint, StoresModelOptimiserGeneratorAndFields) {
   EXPECT_TRUE(in.has("step") && !in.has("steps"));
   EXPECT_EQ(in.fields, out.fields);
   EXPECT_EQ(error_of([&] { in.get<int64_t>("steps"); }), "[checkpoint] it has no field \"steps\"");
-  EXPECT_EQ(error_of([&] { in.get<int64_t>("third"); }),
-            "[checkpoint] expected a whole number as field \"third\", got \"" + in.fields.at("third") + "\"");
+  EXPECT_ERROR(in.get<int64_t>("third"));
   EXPECT_ERROR(in.get<int64_t>("largest"));
   EXPECT_EQ(error_of([&] { in.bytes_named("other"); }), "[checkpoint] it has no bytes named \"other\"");
 }
 
-TEST(Checkpoint, IsASafetensorsFile) {
-  const TemporaryFolder folder;
+TEST_F(CheckpointFile, IsASafetensorsFile) {
   const std::string path = folder / "checkpoint";
   Checkpoint out;
   out.add("w.", {{"a", tensor({1.0, 2.0})}});
@@ -81,8 +80,7 @@ TEST(Checkpoint, IsASafetensorsFile) {
   EXPECT_EQ(file.substr(8 + length), std::string("\0\0\x80\x3f\0\0\0\x40\x01\xc8", 10));
 }
 
-TEST(Checkpoint, OtherFilesAreNotCheckpoints) {
-  const TemporaryFolder folder;
+TEST_F(CheckpointFile, OtherFilesAreNotCheckpoints) {
   const std::string path = folder / "checkpoint";
   const std::string not_one = "[checkpoint] " + path + ": not a checkpoint of tapegrad, or damaged in its header";
   save_safetensors(path, {{"x", ones({1})}}, {{"kind", "tapegrad checkpoint"}});
@@ -117,8 +115,7 @@ TEST(Version01, ItsCheckpointsAreRejectedByName) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "run");
   spill(folder / "run/checkpoint", slurp(kOld + "gpt.checkpoint"));
-  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "run"}, folder), 1,
-               {"[checkpoint]", "run/checkpoint", "written by tapegrad 0.1.0", "or start a new one"});
+  EXPECT_TEXT(rejected(run_command({"train", "gpt", "--resume", "--out", folder / "run"}, folder)));
 }
 
 TEST(Checkpoints, FieldsAreUtf8) {
@@ -128,8 +125,9 @@ TEST(Checkpoints, FieldsAreUtf8) {
   EXPECT_EQ(out.get<std::string>("text"), "가");
 }
 
-TEST(RunFiles, WritesTheFilesOfARun) {
-  const TemporaryFolder folder;
+using FilesOfARun = InAFolder;
+
+TEST_F(FilesOfARun, WritesTheFilesOfARun) {
   Trained run({.epochs = 2, .evaluate = [] { return Evaluation{.validation = 1}; }, .evaluate_every = 4});
   run.loop.run({.folder = folder / "run",
                 .keep_best = true,
@@ -151,8 +149,7 @@ TEST(RunFiles, WritesTheFilesOfARun) {
 }
 
 // Also of a run that has ended before; with more steps, the line is that of the new end.
-TEST(RunFiles, EveryRunEndsWithItsBits) {
-  const TemporaryFolder folder;
+TEST_F(FilesOfARun, EveryRunEndsWithItsBits) {
   const std::string metrics = folder / "run/metrics.jsonl";
   std::vector<std::string> bits;
   for (const int64_t epochs : {1, 1, 2}) {
@@ -180,12 +177,7 @@ struct BecomesNaN {
   void visit(auto&& field) { field("w", w), field("counts", counts); }
 };
 
-TEST(RunFiles, WhatAnUpdateHasSpoiledIsNotSaved) {
-  const TemporaryFolder folder;
-  const std::string errors[] = {
-      "[train] \"w\" is not finite after step 3, so nothing was saved; earlier files are kept (a smaller learning rate "
-      "may help)",
-      "[optimizer] the gradient of \"w\" is not finite, so it was not updated (Tape::trap_nan finds the operation)"};
+TEST_F(FilesOfARun, WhatAnUpdateHasSpoiledIsNotSaved) {
   for (const bool last : {false, true, false, true}) {
     const bool by_gradient = fs::exists(folder / (last ? "last" : "middle"));
     BecomesNaN model;
@@ -204,10 +196,7 @@ TEST(RunFiles, WhatAnUpdateHasSpoiledIsNotSaved) {
                      if (!by_gradient && step == 3) model.w.set(full({2}, NAN));
                    }});
     const std::string run = folder / (last ? "last" : "middle") + (by_gradient ? "2" : "");
-    EXPECT_EQ(error_of([&] {
-                loop.run({.folder = run, .checkpoint_every = last ? 2 : 1, .keep_best = true, .progress = false});
-              }),
-              errors[by_gradient]);
+    EXPECT_ERROR(loop.run({.folder = run, .checkpoint_every = last ? 2 : 1, .keep_best = true, .progress = false}));
     EXPECT_FALSE(fs::exists(run + "/model.safetensors"));
     const Checkpoint kept = Checkpoint::load(run + "/checkpoint");
     EXPECT_EQ(kept.get<int64_t>("steps"), 2);
@@ -217,8 +206,7 @@ TEST(RunFiles, WhatAnUpdateHasSpoiledIsNotSaved) {
   }
 }
 
-TEST(RunFiles, ABufferOfNaNIsNotSavedButOneOfInfinitiesIs) {
-  const TemporaryFolder folder;
+TEST_F(FilesOfARun, ABufferOfNaNIsNotSavedButOneOfInfinitiesIs) {
   const auto run_with = [&](double value) {
     BecomesNaN model;
     model.counts.set(full({1}, value));
@@ -231,8 +219,7 @@ TEST(RunFiles, ABufferOfNaNIsNotSavedButOneOfInfinitiesIs) {
   EXPECT_TEXT(run_with(std::nan("")));
 }
 
-TEST(RunFiles, ARunWithoutItsMetricsContinues) {
-  const TemporaryFolder folder;
+TEST_F(FilesOfARun, ARunWithoutItsMetricsContinues) {
   const auto run_to = [&](int64_t steps, const std::string& name) {
     Trained run({.epochs = 5, .max_steps = steps});
     run.loop.run({.folder = folder / name, .resume = true, .checkpoint_every = 5, .progress = false});
@@ -250,14 +237,10 @@ TEST(RunFiles, ARunWithoutItsMetricsContinues) {
   EXPECT_NE(slurp(folder / "run/report.html").find("<b>40</b><span>steps</span>"), std::string::npos);
   const std::string lines = slurp(folder / "run/metrics.jsonl");
   replace_file(folder / "run/metrics.jsonl", lines.substr(0, lines.find("{\"step\":25")));
-  EXPECT_EQ(error_of([&] { run_to(50, "run"); }),
-            "[metrics] " + (folder / "run/metrics.jsonl") +
-                " ends at step 24 (epoch lines: 3), but the checkpoint is of step 40 (without this file, the run "
-                "continues and begins a new one)");
+  EXPECT_ERROR(run_to(50, "run"));
 }
 
-TEST(RunFiles, ARunWhoseFolderIsMovedStaysInIt) {
-  const TemporaryFolder folder;
+TEST_F(FilesOfARun, ARunWhoseFolderIsMovedStaysInIt) {
   const LoopOptions options{.epochs = 4};
   Trained whole(options);
   whole.loop.run({.folder = folder / "whole", .progress = false});
@@ -285,17 +268,13 @@ TEST(RunFiles, ARunWhoseFolderIsMovedStaysInIt) {
   }
 }
 
-TEST(RunFiles, ARunWhoseFolderIsReplacedWritesNothingIntoTheOtherOne) {
-  const TemporaryFolder folder;
+TEST_F(FilesOfARun, ARunWhoseFolderIsReplacedWritesNothingIntoTheOtherOne) {
   const std::string place = folder / "run";
   Trained run({.save = [&](Checkpoint&) {
     fs::remove_all(place);
     const RunFolder other(place);
   }});
-  EXPECT_EQ(error_of([&] { run.loop.run({.folder = place, .checkpoint_every = 5, .progress = false}); }),
-            "[file] " + place +
-                " is no longer the folder in which this run began, which was moved or removed (the files of the other "
-                "run are unchanged)");
+  EXPECT_ERROR(run.loop.run({.folder = place, .checkpoint_every = 5, .progress = false}));
   EXPECT_TRUE(fs::is_empty(place));
 }
 

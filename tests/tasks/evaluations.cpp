@@ -8,9 +8,10 @@ namespace {
 
 using namespace tests;
 
+using FilesOfARun = InAFolder;
+
 // The last model is evaluated, whatever its step: of a short run it is the only one that is trained.
-TEST(RunFiles, TheFirstTheLastAndEveryNthStepAreEvaluated) {
-  const TemporaryFolder folder;
+TEST_F(FilesOfARun, TheFirstTheLastAndEveryNthStepAreEvaluated) {
   const auto trained = [&](int64_t steps, int64_t every, int64_t patience, std::vector<int64_t>& at) {
     const std::string name = folder / ("run" + std::to_string(steps));
     int64_t step = 0;
@@ -49,8 +50,7 @@ TEST(RunFiles, TheFirstTheLastAndEveryNthStepAreEvaluated) {
   }
 }
 
-TEST(RunFiles, TheLastEvaluationChangesNothingOfAContinuedRun) {
-  const TemporaryFolder folder;
+TEST_F(FilesOfARun, TheLastEvaluationChangesNothingOfAContinuedRun) {
   const auto trained = [&](const std::string& name, int64_t steps) {
     int64_t evaluations = 0;
     Trained run({.epochs = 9,
@@ -71,8 +71,7 @@ TEST(RunFiles, TheLastEvaluationChangesNothingOfAContinuedRun) {
   EXPECT_EQ(trained("broken", 30), whole);
 }
 
-TEST(RunFiles, AContinuedRunKeepsTheBestModel) {
-  const TemporaryFolder folder;
+TEST_F(FilesOfARun, AContinuedRunKeepsTheBestModel) {
   const auto trained = [&](int64_t steps, std::vector<double> losses) {
     std::size_t evaluations = 0;
     Trained run({.epochs = 9,

@@ -139,8 +139,9 @@ TEST(Permission, NamesThatCannotBeLookedAt) {
 
 // --- devices, pipes and links in the place of files ---
 
-TEST(SpecialFiles, TheWritersOfRunsAndTokenizersKeepThem) {
-  const TemporaryFolder folder;
+using FilesThatAreNone = InAFolder;
+
+TEST_F(FilesThatAreNone, TheWritersOfRunsAndTokenizersKeepThem) {
   spill(folder / "text.txt", "abc");
   const auto tokenizer = data::make_character_tokenizer("abc");
   const std::vector<std::pair<const char*, std::function<void(const std::string&)>>> writers{
@@ -183,8 +184,7 @@ void expect_kept(const TemporaryFolder& folder, const std::string& path, const A
   EXPECT_TRUE(std::filesystem::is_fifo(path));
 }
 
-TEST(SpecialFiles, TheVerbsKeepThem) {
-  const TemporaryFolder folder;
+TEST_F(FilesThatAreNone, TheVerbsKeepThem) {
   const auto at = [&](const char* name) { return folder / name; };
   spill(at("text.txt"), "abc");
   const Arguments make{"tokenize", "--train", "char", "--text", at("text.txt"), "--out", at("tok")};
@@ -211,9 +211,8 @@ TEST(SpecialFiles, TheVerbsKeepThem) {
 }
 
 // Neither a pipe without a writer nor an endless device in the place of a file is waited for.
-TEST(SpecialFiles, TheReadersOfTheCommandRejectThem) {
+TEST_F(FilesThatAreNone, TheReadersOfTheCommandRejectThem) {
   namespace fs = std::filesystem;
-  const TemporaryFolder folder;
   const auto at = [&](const std::string& name) { return folder / name; };
   for (const char* name : {"llama", "two"})
     fs::copy(std::string(kTestsDir) + "/data/llama2_tiny", at(name), fs::copy_options::recursive);

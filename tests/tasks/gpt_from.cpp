@@ -95,10 +95,8 @@ TEST_F(GptFrom, AResumedRunNeedsNothingButItsFolder) {
   EXPECT_EQ(config_of(folder / "run")["freeze"], (Arguments{"pos_emb.*", "final_norm.*"}));
   std::filesystem::remove_all(folder / "base");
   successful(run_command(joined(words, {"--resume"})));
-  expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--from", kHuggingFace}), 2,
-               {"[train --resume]", "--from " + folder / "base" + " (not " + kHuggingFace + ")"});
-  expect_error(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--freeze", "pos_emb.*"}), 2,
-               {"[train --resume]", "--freeze pos_emb.* final_norm.* (not pos_emb.*)"});
+  EXPECT_TEXT(rejected(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--from", kHuggingFace})));
+  EXPECT_TEXT(rejected(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--freeze", "pos_emb.*"})));
 }
 
 TEST_F(GptFrom, ARunOfOursIsContinuedAsANewRun) {
@@ -137,15 +135,12 @@ TEST_F(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   });
   expect_error(with("config.json", config.substr(0, 40)), 1, {hf + "/config.json", "is not complete JSON"});
   // Damaged weights, and a shard that is missing.
-  expect_error(with("model.safetensors", weights.substr(0, weights.size() - 100)), 1,
-               {"[safetensors] " + hf + "/model.safetensors"});
+  EXPECT_TEXT(rejected(with("model.safetensors", weights.substr(0, weights.size() - 100))));
   std::filesystem::rename(hf + "/model.safetensors", hf + "/model-00001-of-00002.safetensors");
   spill(hf + "/model.safetensors.index.json",
         R"({"weight_map": {"transformer.wte.weight": "model-00001-of-00002.safetensors",)"
         R"( "transformer.wpe.weight": "model-00002-of-00002.safetensors"}})");
-  expect_error(from(hf), 1,
-               {hf + "/model.safetensors.index.json",
-                "the file model-00002-of-00002.safetensors, one of 2 that it names, does not exist"});
+  EXPECT_TEXT(rejected(from(hf)));
   std::filesystem::remove(hf + "/model.safetensors.index.json");
   expect_error(from(hf), 1, {hf});
   std::filesystem::rename(hf + "/model-00001-of-00002.safetensors", hf + "/model.safetensors");
@@ -153,8 +148,7 @@ TEST_F(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   for (const auto& [name, size] : {std::pair{"char", "0"}, {"bpe", "290"}})
     successful(
         run_command({"tokenize", "--train", name, "--vocab-size", size, "--text", kVerdict, "--out", folder / name}));
-  expect_error(with("tokenizer.json", slurp(folder / "char/tokenizer.json")), 2,
-               {"[--from] expected a tokenizer for the model's vocabulary of 296, got one with "});
+  EXPECT_TEXT(rejected(with("tokenizer.json", slurp(folder / "char/tokenizer.json"))));
   expect_errors("tasks/errors/gpt_from.txt", "tokenizers and folders", folder, train);
   std::filesystem::remove(hf + "/tokenizer.json");
   expect_errors("tasks/errors/gpt_from.txt", "no tokenizer", folder, train);
@@ -165,9 +159,8 @@ TEST_F(GptFrom, WrongOptionsAreRejectedByName) {
   const std::string out = folder / "out";
   expect_errors("tasks/errors/gpt_from.txt", "options", folder,
                 [&](const Arguments& more) { return run_command(verdict_run(out, more)); });
-  expect_error(
-      run_command({"train", "gpt", "--out", out, "--text", kVerdict, "--from", kHuggingFace, "--seq-length", "33"}), 2,
-      {"[--seq-length] expected at most --context-length 32, got 33"});
+  EXPECT_TEXT(rejected(
+      run_command({"train", "gpt", "--out", out, "--text", kVerdict, "--from", kHuggingFace, "--seq-length", "33"})));
   EXPECT_FALSE(std::filesystem::exists(out));
   successful(run_command(small_gpt_run(folder, "ours", {"--max-steps", "1"})));
   expect_errors("tasks/errors/gpt_from.txt", "an adapter for another model", folder);

@@ -172,36 +172,24 @@ TEST(OwnStep, Errors) {
   nn::Linear other(1, 1);
   forgotten.add("net", other).add("sgd", sgd);
   loop_of(forgotten, {.save = [](Checkpoint&) {}});  // which may save the model
-  expect_texts({
-      {"[parts] expected a name without a dot, got \"a.b\"", [&] { parts.add("a.b", model); }},
-      {"[parts] expected a different name for each part, got \"net\" twice", [&] { parts.add("net", sgd); }},
-      {"[parts] expected another name than \"model\", which checkpoints use", [&] { parts.add("model", sgd); }},
-      {"[parts] expected another name than \"generator\", which is the default one's",
-       [&] { parts.add("generator", generator); }},
-      {"[parts] expected a schedule for an optimiser only, got one for \"other\"",
-       [&] { parts.add("other", generator, [](int64_t) { return 0.1; }); }},
-      {"[loop] expected at least one optimiser among the parts, got none", [&] { loop_of(without, {}); }},
-      {"[loop] expected the models of all optimisers among the parts, got none that has \"weight\" of shape [1, 1] "
-       "(checkpoints would not have it: parts.add(\"name\", model))",
-       [&] { loop_of(forgotten, {}); }},
-      {"[loop] expected metrics with different names, got \"a\" twice",
-       [&] {
-         const auto twice = [](int64_t) -> StepResult { return {.figures = {{"a", 1}, {"a", 2}}}; };
-         Loop(parts, source, twice).step();
-       }},
-      {"[loop] accumulate is for a loop with a function from a batch to a loss, not for one with your own step",
-       [&] { loop_of(parts, {.accumulate = 2}); }},
-      {"[loop] clip_grad_norm is for a loop with a function from a batch to a loss, not for one with your "
-       "own step",
-       [&] { loop_of(parts, {.clip_grad_norm = 1}); }},
-      {"[loop] transforms is for a loop with a function from a batch to a loss, not for one with your own step",
-       [&] { loop_of(parts, {.transforms = {optim::ClipValue{1}}}); }},
-      {"[loop] your own step has its own tapes: call trap_nan() of each instead of setting it here",
-       [&] {
-         const TemporaryFolder folder;
-         loop_of(parts, {}).run({.folder = folder / "run", .progress = false, .trap_nan = true, .messages = stderr});
-       }},
-  });
+  EXPECT_ERROR(parts.add("a.b", model));
+  EXPECT_ERROR(parts.add("net", sgd));
+  EXPECT_ERROR(parts.add("model", sgd));
+  EXPECT_ERROR(parts.add("generator", generator));
+  EXPECT_ERROR(parts.add("other", generator, [](int64_t) { return 0.1; }));
+  EXPECT_ERROR(loop_of(without, {}));
+  EXPECT_ERROR(loop_of(forgotten, {}));
+  EXPECT_TEXT(error_of([&] {
+    const auto twice = [](int64_t) -> StepResult { return {.figures = {{"a", 1}, {"a", 2}}}; };
+    Loop(parts, source, twice).step();
+  }));
+  EXPECT_ERROR(loop_of(parts, {.accumulate = 2}));
+  EXPECT_ERROR(loop_of(parts, {.clip_grad_norm = 1}));
+  EXPECT_ERROR(loop_of(parts, {.transforms = {optim::ClipValue{1}}}));
+  EXPECT_TEXT(error_of([&] {
+    const TemporaryFolder folder;
+    loop_of(parts, {}).run({.folder = folder / "run", .progress = false, .trap_nan = true, .messages = stderr});
+  }));
 }
 
 TEST(Loop, LossesThatALoopCannotUseAreErrors) {

@@ -59,18 +59,8 @@ TEST(Tutorial004, Cells35And36DropoutInTheMklStream) {
   manual_seed(123);
   const Tensor dropped = dropout(weights);
   default_generator().set_mask_stream(MaskStream::kMt19937);
-  EXPECT_EQ(str(mask), R"(tensor([[2., 2., 2., 2., 2., 2.],
-        [0., 2., 0., 0., 0., 0.],
-        [0., 0., 2., 0., 2., 0.],
-        [2., 2., 0., 0., 0., 2.],
-        [2., 0., 0., 0., 0., 2.],
-        [0., 2., 0., 0., 0., 0.]]))");
-  EXPECT_EQ(str(dropped), R"(tensor([[2.0000, 0.0000, 0.0000, 0.0000, 0.0000, 0.0000],
-        [0.0000, 0.8966, 0.0000, 0.0000, 0.0000, 0.0000],
-        [0.0000, 0.0000, 0.6206, 0.0000, 0.0000, 0.0000],
-        [0.5517, 0.4921, 0.0000, 0.0000, 0.0000, 0.0000],
-        [0.4350, 0.0000, 0.0000, 0.0000, 0.0000, 0.0000],
-        [0.0000, 0.3327, 0.0000, 0.0000, 0.0000, 0.0000]]))");
+  EXPECT_TEXT(str(mask) + "\n");
+  EXPECT_TEXT(str(dropped) + "\n");
 }
 
 // A shorter sentence uses a corner of the mask; its words attend to the same words as before.

@@ -190,8 +190,7 @@ TEST_F(NumPy, DamagedArrays) {
   EXPECT_EQ(npy_error(array(kGood, "123456789")), "the shape [2] of f4 needs 8 bytes, 9 follow the header");
   EXPECT_TEXT(npy_error(array("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", "\x01\x02")));
   EXPECT_TEXT(npy_error(array("{'descr': '>u8', 'fortran_order': False, 'shape': (), }", "\x80 234567")));
-  EXPECT_EQ(error_of([&] { load_npy(folder_ / "none"); }),
-            "[file] cannot read " + (folder_ / "none") + ": No such file or directory");
+  EXPECT_ERROR(load_npy(folder_ / "none"));
 }
 
 TEST_F(NumPy, DamagedHeaders) {

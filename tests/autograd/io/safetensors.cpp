@@ -431,12 +431,9 @@ TEST_F(SafeTensorsTest, AFullDiskLeavesTheOldFileUntouched) {
 
 TEST_F(SafeTensorsTest, PathsThatCannotBeWritten) {
   const std::string folder = path_, deeper = folder + "/deeper/x.safetensors";
-  EXPECT_EQ(error_of([&] { save_safetensors(deeper, {}); }),
-            "[file] cannot write " + deeper + ": No such file or directory");
+  EXPECT_ERROR(save_safetensors(deeper, {}));
   fs::create_directories(folder + "/full");
-  EXPECT_EQ(
-      error_of([&] { save_safetensors(folder, {}); }),
-      "[file] cannot write " + folder + ": expected a regular file or none there, got a folder (name a file in it)");
+  EXPECT_ERROR(save_safetensors(folder, {}));
   EXPECT_EQ(files_in(folder_.path()), 1U) << "a temporary file stayed";
 }
 

@@ -205,16 +205,12 @@ TEST(FlexAttention, Errors) {
   EXPECT_ERROR(block_mask(always, -1, 2));
   EXPECT_ERROR(block_mask(always, int64_t{1} << 40, int64_t{1} << 40));
   EXPECT_ERROR(flex::Table<int64_t>(ids)(0, 1));
-  expect_texts({
-      {"[flex::Table] expected a int64 tensor, got float32", [&] { flex::Table<int64_t> wrong(q); }},
-      {"[flex::Table] the tensor requires a gradient, which tables do not have (detach() it)",
-       [&] { flex::Table<float> wrong(q.as_leaf()); }},
-      {"[flex::Table] index 2 is out of range for axis 0 of [2]",
-       [&] {
-         const flex::Table<int64_t> table(ids);
-         block_mask([table](auto, auto, auto, auto k) { return table(k) > 0; }, 1, 3);
-       }},
-  });
+  EXPECT_TEXT(error_of([&] { flex::Table<int64_t> wrong(q); }));
+  EXPECT_TEXT(error_of([&] { flex::Table<float> wrong(q.as_leaf()); }));
+  EXPECT_TEXT(error_of([&] {
+    const flex::Table<int64_t> table(ids);
+    block_mask([table](auto, auto, auto, auto k) { return table(k) > 0; }, 1, 3);
+  }));
   const Tensor leaf = q.as_leaf();
   EXPECT_EQ(error_of([&] {
               Tape().backward(sum(flex_attention(leaf, q, q)), {.create_graph = true});

@@ -8,40 +8,18 @@ namespace {
 
 using Values = std::vector<double>;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
-
 template <class F>
 void expect_gradient(const F& f, const Tensor& x, const Values& expected, double rtol = 1e-14) {
   for (const bool recorded : {false, true}) {
     SCOPED_TRACE(recorded ? "recorded" : "computed by a kernel");
-    const Tensor leaf = x.to(kFloat64).as_leaf();
-    Tape tape;
-    const Tensor y = f(leaf);
-    const Gradients found = tape.backward(y, {.create_graph = recorded, .grad_output = ones_like(y)});
-    const Values dx = found[leaf].to_vector<double>();
+    const Tensor found = slope(f, x.to(kFloat64), recorded);
+    const Values dx = found.to_vector<double>();
     ASSERT_EQ(dx.size(), expected.size());
     for (std::size_t i = 0; i < dx.size(); ++i) {
       if (dx[i] == expected[i]) continue;  // infinities, too
       EXPECT_NEAR(dx[i], expected[i], rtol * std::abs(expected[i])) << "element " << i;
     }
   }
-}
-
-// The two ways give one gradient.
-template <class F>
-void expect_equal_ways(const F& f, const Tensor& x) {
-  const auto gradient = [&](bool recorded) {
-    const Tensor leaf = x.to(kFloat64).as_leaf();
-    Tape tape;
-    const Tensor y = f(leaf);
-    return tape
-        .backward(
-            y, {.create_graph = recorded, .grad_output = linspace(1, 2, y.numel(), kFloat64).reshape(y.shape())})[leaf]
-        .detach();
-  };
-  const Tensor kernel = gradient(false);
-  EXPECT_TRUE(all_finite(kernel));
-  EXPECT_LT(largest_difference(kernel, gradient(true)), 1e-13);
 }
 
 TEST(SpecialValues, PowersWithExponentZero) {  // also where a^-1 overflows
@@ -127,9 +105,11 @@ TEST(SpecialValues, ScoresOfLaterKeysGetNoGradient) {  // whatever was in the me
   const Tensor q = linspace(-1, 1, 600, kFloat64).reshape({1, 1, 300, 2}), v = q + 1;
   (void)full({300, 300}, 7, kFloat64);
   const auto f = [&](const Tensor& mask) {
-    return scaled_dot_product_attention(q, q, v, {.mask = mask, .causal = true});
+    return scaled_dot_product_attention(q, q, v, {.mask = mask, .causal = true}) * linspace(1, 2, 2, kFloat64);
   };
-  expect_equal_ways(f, linspace(0, 2, 90'000, kFloat64).reshape({300, 300}));
+  const Tensor mask = linspace(0, 2, 90'000, kFloat64).reshape({300, 300}), kernel = slope(f, mask);
+  EXPECT_TRUE(all_finite(kernel));
+  EXPECT_LT(largest_difference(kernel, slope(f, mask, true)), 1e-13);
 }
 
 // Head 0 sees keys 0 and 1, of which the second has NaN, head 1 sees keys 0 and 2.
@@ -140,10 +120,8 @@ TEST(SpecialValues, HiddenNanOfOneHead) {
   for (const int64_t heads : {1, 2}) {  // of keys
     const Tensor q = ones({1, 2, 2, 1}, kFloat64);
     const Tensor k = tensor({1., kNan, 1.}).to(kFloat64).reshape({1, 1, 3, 1}).expand({1, heads, 3, 1});
-    const Tensor v = ones({1, heads, 3, 1}, kFloat64).as_leaf();
-    Tape tape;
-    const Tensor y = flex_attention(q, k, v, options);
-    const Tensor dv = tape.backward(y, {.grad_output = ones_like(y)})[v];
+    const Tensor dv =
+        slope([&](const Tensor& v) { return flex_attention(q, k, v, options); }, ones({1, heads, 3, 1}, kFloat64));
     const Values first{kNan, kNan, heads == 1 ? 1. : 0.}, second{1, 0, 1};
     expect_near(dv.select(1, 0).flatten(), first);
     if (heads == 2) expect_near(dv.select(1, 1).flatten(), second);
@@ -155,17 +133,14 @@ TEST(SpecialValues, HiddenNanOfOneHeadOfValues) {
   const Tensor q = ones({1, 2, 2, 1}, kFloat64);
   const Tensor mask = tensor({{true, true, false, false}, {false, false, true, true}}).reshape({1, 2, 1, 4});
   const Tensor v = tensor({{1., kNan, 1., 1.}, {1., 1., 1., 3.}}).to(kFloat64).reshape({1, 2, 4, 1});
-  const Tensor k = ones({1, 1, 4, 1}, kFloat64).as_leaf();
-  Tape tape;
-  const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
-  expect_near(tape.backward(y, {.grad_output = ones_like(y)})[k].flatten(), Values{kNan, kNan, -1, 1});
+  const auto f = [&](const Tensor& k) { return scaled_dot_product_attention(q, k, v, {.mask = mask}); };
+  expect_near(slope(f, ones({1, 1, 4, 1}, kFloat64)).flatten(), Values{kNan, kNan, -1, 1});
 }
 
 TEST(SpecialValues, NormsOfNoElements) {
-  const Tensor weight = ones({4}, kFloat64).as_leaf();
-  Tape tape;
-  const Tensor y = group_norm(zeros({0, 4, 3}, kFloat64), 2, weight, zeros({4}, kFloat64));
-  expect_near(tape.backward(y, {.grad_output = ones_like(y)})[weight], Values{0, 0, 0, 0});
+  const Tensor none = zeros({0, 4, 3}, kFloat64), bias = zeros({4}, kFloat64);
+  expect_near(slope([&](const Tensor& weight) { return group_norm(none, 2, weight, bias); }, ones({4}, kFloat64)),
+              Values{0, 0, 0, 0});
 }
 
 // -dP / da over the density, computed with 60 digits.
@@ -176,10 +151,8 @@ TEST(SpecialValues, GammaNumbersOfALargeShape) {
       {1e5, 100150, 1.00075129319858351},
   };
   for (const Values& row : rows) {
-    const Tensor a = scalar(row[0], kFloat64).as_leaf();
-    Tape tape;
-    const double slope = tape.backward(implicit_gamma(a, scalar(row[1], kFloat64)))[a].item();
-    EXPECT_NEAR(slope / row[2], 1, 1e-13) << row[0] << ", " << row[1];
+    const auto f = [&](const Tensor& a) { return implicit_gamma(a, scalar(row[1], kFloat64)); };
+    EXPECT_NEAR(slope(f, scalar(row[0], kFloat64)).item() / row[2], 1, 1e-13) << row[0] << ", " << row[1];
   }
 }
 

@@ -1,5 +1,6 @@
 // PyTorch's attention, Transformer layers, EmbeddingBag and convolution layers: names, initial weights and results.
 // ctest: families products
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -21,9 +22,7 @@ void expect_as_pytorch(const std::string& name, const std::function<Module()>& m
   manual_seed(3);
   Module module = make();
   EXPECT_EQ(rand({1}).item<float>(), wanted["next"].get<float>()) << name << ": random numbers were drawn otherwise";
-  std::vector<std::string> names;
-  for (const NamedTensor& entry : nn::state_dict(module)) names.push_back(entry.name);
-  EXPECT_EQ(json(names), wanted["names"]) << name;
+  EXPECT_EQ(json(names_of(nn::state_dict(module))), wanted["names"]) << name;
   std::size_t i = 0;
   for (const auto& [path, parameter] : nn::named_parameters(module))
     expect_close(parameter, wanted["initial"].at(i++), {1e-6, 1e-9}, name + ", initial " + path);

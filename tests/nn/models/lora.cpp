@@ -1,11 +1,11 @@
 // LoRA: updates of low rank, their targets, and adapters in PEFT's format.
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::nn {
 namespace {
 
 using namespace tests;
-using Names = std::vector<std::string>;
 
 struct LoraNet {
   Linear up{3, 5}, down{5, 2, false};
@@ -26,12 +26,6 @@ template <class Model>
 void fill_updates(Model& model) {
   for (const auto& [name, p] : named_parameters(model))
     if (name.ends_with("lora_B.weight")) init::normal(p, 0, 0.3);
-}
-
-Names names_of(const NamedTensors& state) {
-  Names names;
-  for (const NamedTensor& t : state) names.push_back(t.name);
-  return names;
 }
 
 TEST(Lora, AddsAnUpdateToEveryTarget) {
@@ -115,8 +109,9 @@ TEST(Lora, ErrorsNameWhatIsWrong) {
 
 const Tensor kIds = tensor(std::vector<int64_t>{1, 2, 3, 4, 5, 10, 0, 7}, {2, 4});
 
-TEST(Adapter, IsWrittenAndReadUnderPeftsNames) {
-  const TemporaryFolder folder;
+using Adapters = InAFolder;
+
+TEST_F(Adapters, IsWrittenAndReadUnderPeftsNames) {
   GPTModel model = small_gpt();
   lora(model, {.rank = 3, .alpha = 6, .targets = {"c_attn", "mlp.c_proj"}, .dropout = 0.1}, gpt2_adapter_names);
   EXPECT_TRUE(
@@ -159,8 +154,7 @@ TEST(Adapter, IsWrittenAndReadUnderPeftsNames) {
 }
 
 // Query, key and value with As of their own become one update of PEFT's c_attn.
-TEST(Adapter, JoinsUpdatesThatShareNoA) {
-  const TemporaryFolder folder;
+TEST_F(Adapters, JoinsUpdatesThatShareNoA) {
   GPTModel model = small_gpt();
   lora(model, {.rank = 2, .alpha = 4, .targets = {"trf_blocks.0.att.W_query", "trf_blocks.0.att.W_value", "out_proj"}},
        gpt2_adapter_names);
@@ -178,8 +172,7 @@ TEST(Adapter, JoinsUpdatesThatShareNoA) {
   expect_near(other(kIds), model(kIds));
 }
 
-TEST(Adapter, OwnPathsWithoutNames) {
-  const TemporaryFolder folder;
+TEST_F(Adapters, OwnPathsWithoutNames) {
   manual_seed(1);
   LoraNet net;
   const LoraNet plain = clone(net);
@@ -195,8 +188,7 @@ TEST(Adapter, OwnPathsWithoutNames) {
 }
 
 // Under every rule for alpha and rank that PEFT has for single layers (make_peft_patterns.py).
-TEST(Adapter, PatternsAreThoseOfPeft) {
-  const TemporaryFolder folder;
+TEST_F(Adapters, PatternsAreThoseOfPeft) {
   const std::string data = std::string(tests::kTestsDir) + "/data/";
   using Ordered = nlohmann::ordered_json;  // the first pattern counts
   const Ordered file = Ordered::parse(slurp(data + "peft_patterns/cases.json"));
@@ -216,8 +208,7 @@ TEST(Adapter, PatternsAreThoseOfPeft) {
   }
 }
 
-TEST(Adapter, ConfigurationsOfEveryPeftAreRead) {
-  const TemporaryFolder folder;
+TEST_F(Adapters, ConfigurationsOfEveryPeftAreRead) {
   GPTModel model = small_gpt();
   lora(model, {.rank = 2, .targets = {"c_attn"}}, gpt2_adapter_names);
   save_adapter(model, folder / "a", {.names = gpt2_adapter_names});
@@ -231,8 +222,7 @@ TEST(Adapter, ConfigurationsOfEveryPeftAreRead) {
   }
 }
 
-TEST(Adapter, OfAnotherModelIsRejectedByName) {
-  const TemporaryFolder folder;
+TEST_F(Adapters, OfAnotherModelIsRejectedByName) {
   const std::string a = folder / "a", file = a + "/adapter_model.safetensors", config = a + "/adapter_config.json";
   GPTModel model = small_gpt();
   lora(model, {.rank = 2, .targets = {"c_attn"}}, gpt2_adapter_names);

@@ -43,12 +43,6 @@ std::string one_line(const std::string& text) {
   return out;
 }
 
-std::vector<std::string_view> names_of_kinds() {
-  std::vector<std::string_view> names;
-  for (const Kind& kind : kinds()) names.push_back(kind.name);
-  return names;
-}
-
 // Checks the help of these words and of all entries in it, in 80 columns; returns their number.
 int walk_help(const Arguments& words) {
   const Ran ran = run_command(joined(words, {"--help"}));
@@ -120,9 +114,7 @@ TEST(CommandHelp, CompletionScriptsKnowTasksOptionsAndChoices) {
 }
 
 TEST(CommandWords, AVerbWithoutItsTaskListsThem) {
-  expect_error(run_command({"train"}), 2,
-               {fmt::format("[tapegrad train] expected a task: {} (see tapegrad train --help)",
-                            fmt::join(names_of_kinds(), ", "))});
+  EXPECT_TEXT(rejected(run_command({"train"})));
   EXPECT_EQ(run_command({"explain", "copy", "--"}).code, 0);  // two dashes end the options
 }
 

@@ -96,8 +96,7 @@ TEST(CommandNext, ARunEndsWithItsFingerprintAndThreeCommands) {
       "\nReport: out/first/report.html\nFingerprint of the model \\(same fingerprint = same model\\):\n"
       "bits( [0-9a-f]{4}){4}\n\nNext:\n");
   EXPECT_TRUE(std::regex_search(copy.out, end)) << copy.out;
-  EXPECT_EQ(next_in(copy.out), (std::vector<std::string>{"tapegrad test copy", "tapegrad attention copy",
-                                                         "tapegrad explain copy", "xdg-open out/first/report.html"}));
+  EXPECT_TEXT(next_in(copy.out));
   const std::string report = slurp(folder / "out/first/report.html");
   for (const char* const call : {"test copy", "attention copy", "explain copy"})  // of the report, too
     EXPECT_TRUE(std::regex_search(report, std::regex(std::string("<code>[^<]*tapegrad ") + call + "</code>"))) << call;

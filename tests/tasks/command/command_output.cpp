@@ -27,13 +27,10 @@ TEST_F(CommandOutput, ThatCannotBeWrittenIsAnError) {
       expect_parts(ran.err, {"[output] ", "standard output"});
     }
   }
-  expect_error(run_command(encode, {.output = "/dev/full"}), 1,
-               {"[output] cannot write to standard output: No space left on device"});
-  expect_error(run_command(encode, {.output = "closed"}), 1,
-               {"[output] cannot write to standard output: Bad file descriptor"});
+  EXPECT_TEXT(rejected(run_command(encode, {.output = "/dev/full"})));
+  EXPECT_TEXT(rejected(run_command(encode, {.output = "closed"})));
   // The disk fills up in the middle.
-  expect_error(run_command(encode, {.largest_file = 40'000, .output = folder / "ids.txt"}), 1,
-               {"[output] cannot write to standard output: File too large"});
+  EXPECT_TEXT(rejected(run_command(encode, {.largest_file = 40'000, .output = folder / "ids.txt"})));
   EXPECT_EQ(run_command({"tran"}, {.errors = "/dev/full"}).code, 2);
   EXPECT_EQ(run_command({"tran"}, {.errors = "closed"}).code, 2);
   const Arguments gpt{"train", "gpt",       "--out", folder / "gpt",   "--max-steps",

@@ -247,8 +247,7 @@ TEST(DataLoaders, DrawsOfADatasetDoNotDependOnTiming) {
 }
 
 TEST(DataLoaders, PrefetchHasALimit) {
-  EXPECT_EQ(error_of([] { DataLoader loader(Counting{4}, {.prefetch = kMax}); }),
-            "[data_loader] expected prefetch in [0, 1048576], got 9.223372036854776e+18");
+  EXPECT_TEXT(error_of([] { DataLoader loader(Counting{4}, {.prefetch = kMax}); }));
   const DataLoader loader(Counting{4}, {.batch_size = 2, .prefetch = 1 << 20});
   Generator generator;
   EXPECT_EQ(flat(batches_of(loader, generator)), upto(4));

@@ -68,10 +68,8 @@ TEST_F(ImageFolders, ImagesAreReadWhenTheyAreNeeded) {
   spill((top_ / "a/2.png").string(), "damaged");
   fs::remove(top_ / "a/1.png");
   EXPECT_EQ(images.size(), 2);
-  EXPECT_EQ(error_of([&] { images[0]; }),
-            fmt::format("[file] cannot read {}: No such file or directory", (top_ / "a/1.png").string()));
-  EXPECT_EQ(error_of([&] { images[1]; }),
-            fmt::format("[image] {}: expected a PNG or JPEG file", (top_ / "a/2.png").string()));
+  EXPECT_ERROR(images[0]);
+  EXPECT_ERROR(images[1]);
   EXPECT_EQ(error_of([&] { images[2]; }), "[data] expected an index from 0 to 1 (the dataset has 2 examples), got 2");
 }
 

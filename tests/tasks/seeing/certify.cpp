@@ -47,8 +47,7 @@ TEST_F(CertifyVerb, ThePageHasTheSameLines) {
 
 TEST_F(CertifyVerb, WhatIsNotARunIsAnError) {
   expect_error(run_command({"certify"}, folder), 2, {"[run] expected the folder of a run, got none"});
-  expect_error(run_command({"certify", "nothing"}, folder), 2,
-               {"[run] expected the folder of a run, with a checkpoint, got nothing"});
+  EXPECT_TEXT(rejected(run_command({"certify", "nothing"}, folder)));
   expect_error(run_command({"certify", "nothing", "--points", "0"}, folder), 2, {"--points"});
 }
 

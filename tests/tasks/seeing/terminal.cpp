@@ -15,8 +15,9 @@ Ran on_terminal(const Arguments& words, const TemporaryFolder& folder, const Arg
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(Terminal, HasColoursUnlessItOrTheUserHasNone) {
-  const TemporaryFolder folder;
+using InATerminal = InAFolder;
+
+TEST_F(InATerminal, HasColoursUnlessItOrTheUserHasNone) {
   const auto out = [&](const Arguments& words, const Arguments& environment) {
     const Ran ran = successful(on_terminal(words, folder, environment));
     return ran.out;
@@ -33,8 +34,7 @@ TEST(Terminal, HasColoursUnlessItOrTheUserHasNone) {
   }
 }
 
-TEST(Terminal, NoColoursInFilesAndPipes) {
-  const TemporaryFolder folder;
+TEST_F(InATerminal, NoColoursInFilesAndPipes) {
   const Arguments colours{"TERM=xterm", "NO_COLOR="};
   for (const Arguments& words : {Arguments{"explain", "copy"},
                                  {"gradcheck", "--op", "exp"},
@@ -48,8 +48,7 @@ TEST(Terminal, NoColoursInFilesAndPipes) {
 }
 
 // An exercise whose compiler takes three seconds.
-TEST(Terminal, ShowsThatTheCommandIsAtWork) {
-  const TemporaryFolder folder;
+TEST_F(InATerminal, ShowsThatTheCommandIsAtWork) {
   spill(folder / "slow", "#!/bin/sh\nsleep 3.5\nexit 1\n");
   spill(folder / "mine.cpp", "");
   std::filesystem::permissions(folder / "slow", std::filesystem::perms::owner_all);

@@ -105,11 +105,9 @@ TEST_F(ShowExperiments, ToeplitzProducts) {
   EXPECT_EQ(matrix.multiplications(), transform);
   matrix.times(randn({5, 2}, kFloat64, &generator));
   EXPECT_EQ(matrix.multiplications(), transform + 2 * (2 * transform + 4 * 16 + 5));
-  expect_texts({{"[toeplitz] expected float64 [2 n - 1], got float64 [4]", [] { Toeplitz(zeros({4}, kFloat64)); }},
-                {"[toeplitz] expected float64 [2 n - 1], got float32 [3]", [] { Toeplitz(zeros({3})); }},
-                {"[toeplitz] expected float64 [5, C], got float64 [4, 1]", [&] {
-                   matrix.times(zeros({4, 1}, kFloat64));
-                 }}});
+  EXPECT_ERROR(Toeplitz(zeros({4}, kFloat64)));
+  EXPECT_ERROR(Toeplitz(zeros({3})));
+  EXPECT_ERROR(matrix.times(zeros({4, 1}, kFloat64)));
 }
 
 TEST_F(ShowExperiments, Hopfield) {

@@ -13,8 +13,8 @@ library=$(readlink -f "$prefix"/lib*/libtapegrad.so || readlink -f "$prefix"/lib
 size=$(stat -c %s "$library")
 echo "libtapegrad.so, stripped: $size bytes"
 # GCC 14 makes larger loops of the same kernels: 7.8 MB where GCC 12 makes 7.1.
-# 7.38 MB with forward mode, nn::certify, the settings of operations that nn::watch keeps, sparse gradients, and rows fetched ahead
-case $("$cxx" -dumpversion) in 12*) limit=7420000 ;; *) limit=8170000 ;; esac
+# 7.41 MB (GCC 14: 8.17) with forward mode, nn::certify, the settings that nn::watch keeps, sparse gradients, products in integers
+case $("$cxx" -dumpversion) in 12*) limit=7420000 ;; *) limit=8200000 ;; esac
 [ "$size" -lt $limit ]
 # Of BLIS's shared library, only the BLAS: its own functions differ between the versions that share a soname.
 ! nm -D --undefined-only "$library" | grep -F ' bli_' || { echo "libtapegrad.so needs one version of BLIS"; exit 1; }

@@ -1,6 +1,7 @@
 // The verb `info`: measures this machine, or compares its results with those of others.
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/machine.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/command/optional/optional.h>
 #include <tapegrad/command/tools.h>
@@ -9,7 +10,6 @@
 #include <tapegrad/version.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -28,7 +28,7 @@ constexpr Product kProducts[] = {{256, 3072, 768, "feed-forward"},
 
 double rounded(double value) { return std::round(value * 10) / 10; }
 
-nlohmann::ordered_json machine() {
+Json machine() {
   return {{"version", kVersion},
           {"processor", processor_name()},
           {"kernels", std::string(kernels_in_use())},
@@ -57,7 +57,7 @@ int self_test(bool as_json) {
   for (const SelfTestResult& r : all)
     if (!r.ok()) others.push_back(r.name);
   if (as_json) {
-    nlohmann::ordered_json out = machine(), bits = nlohmann::ordered_json::object();
+    Json out = machine(), bits = Json::object();
     for (const SelfTestResult& r : all) bits[r.name] = r.bits;
     out["bits"] = bits;
     out["differ"] = others;
@@ -87,7 +87,7 @@ void InfoRequest::list(Fields& f) {
 int info(const InfoRequest& request) {
   if (request.self_test) return self_test(request.json);
   const double fma = measure_fma_gflops();
-  nlohmann::ordered_json rates = nlohmann::ordered_json::object(), engines = rates;
+  Json rates = Json::object(), engines = rates;
   std::string table;
   for (const Product& p : kProducts) {
     const double reached = measure_matmul_gflops(p.m, p.n, p.k);
@@ -100,7 +100,7 @@ int info(const InfoRequest& request) {
   }
   const double read = measure_read_gb_s();
   if (request.json) {
-    nlohmann::ordered_json all = machine();
+    Json all = machine();
     all["fma_gflops"] = rounded(fma);
     all["matmul_gflops"] = rates;
     all["matmul_by"] = engines;

@@ -1,12 +1,9 @@
 // Profiles as JSON.
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/train/internal/profile.h>
-
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::train {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json json_of_row(const ProfileRow& row) {
   Json json{{"name", row.name},         {"calls", row.calls}, {"total_ms", row.total_ms}, {"self_ms", row.self_ms},
@@ -67,7 +64,7 @@ std::string profile_json(const ProfileReport& report) {
                  {"operations", json_of_operations(report.operations)},
                  {"scopes", json_of_operations(report.scopes)},
                  {"modules", modules}};
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return all.dump(-1, false, Json::BadUtf8::replace);
 }
 
 }  // namespace tapegrad::train

@@ -9,29 +9,29 @@ namespace tapegrad::train {
 namespace {
 
 // Of JSON that json::text_of() wrote; nothing for other JSON.
-std::optional<std::string> string_of(const nlohmann::json& json) {
+std::optional<std::string> string_of(const Json& json) {
   if (json.is_string()) return json.get<std::string>();
-  const nlohmann::json& bytes = json::member(json, "bytes");
+  const Json& bytes = json::member(json, "bytes");
   if (!bytes.is_array()) return {};
   std::string text;
-  for (const nlohmann::json& byte : bytes) {
+  for (const Json& byte : bytes) {
     if (!byte.is_number_unsigned() || byte.get<uint64_t>() > 255) return {};
     text += static_cast<char>(byte.get<uint64_t>());
   }
   return text;
 }
 
-[[noreturn]] void reject_setting(std::string_view where, std::string_view key, const nlohmann::json& json) {
+[[noreturn]] void reject_setting(std::string_view where, std::string_view key, const Json& json) {
   fail(where, fmt::format("the settings cannot be read: {} is {}", key, json::shown(json)));
 }
 
-std::string text_setting(std::string_view where, std::string_view key, const nlohmann::json& json) {
+std::string text_setting(std::string_view where, std::string_view key, const Json& json) {
   const std::optional<std::string> text = string_of(json);
   if (!text) reject_setting(where, key, json);
   return *text;
 }
 
-void read_number(std::string_view where, const nlohmann::json& json, std::string_view key, auto& number) {
+void read_number(std::string_view where, const Json& json, std::string_view key, auto& number) {
   using T = std::decay_t<decltype(number)>;
   const bool same_kind = std::is_same_v<T, bool>     ? json.is_boolean()
                          : std::is_same_v<T, double> ? json.is_number()
@@ -43,14 +43,14 @@ void read_number(std::string_view where, const nlohmann::json& json, std::string
 // Reads the value of a member.
 struct ReadValue {
   std::string_view where;
-  const nlohmann::json& json;
+  const Json& json;
   std::string key;
 
   void operator()(std::string* text) const { *text = text_setting(where, key, json); }
   void operator()(std::vector<std::string>* texts) const {
     if (!json.is_array()) reject_setting(where, key, json);
     texts->clear();
-    for (const nlohmann::json& element : json) texts->push_back(text_setting(where, key, element));
+    for (const Json& element : json) texts->push_back(text_setting(where, key, element));
   }
   void operator()(std::optional<std::string>* text) const {
     if (json.is_null()) return text->reset();
@@ -72,33 +72,31 @@ struct ReadValue {
 
 }  // namespace
 
-nlohmann::json parse_settings(std::string_view where, std::string_view text, std::string_view task) {
-  nlohmann::json json =
-      json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
+Json parse_settings(std::string_view where, std::string_view text, std::string_view task) {
+  Json json = json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
   if (!json.is_object()) fail(where, fmt::format("the settings cannot be read: they are {}", json::shown(json)));
   const std::string found = text_setting(where, "task", json::member(json, "task"));
   if (found != task) fail(where, fmt::format("expected the settings of the task {}, got settings of {}", task, found));
-  const nlohmann::json version = json.contains("version") ? json["version"] : nlohmann::json(1);
+  const Json version = json.contains("version") ? json["version"] : Json(1);
   if (!version.is_number_integer()) reject_setting(where, "version", version);
-  if (version > kSettingsVersion) {
+  if (version.get<int64_t>() > kSettingsVersion) {
     fail(where, fmt::format("expected settings of version {} or older, got version {} (written by a newer tapegrad)",
                             kSettingsVersion, version.dump()));
   }
   return json;
 }
 
-void read_settings(std::string_view where, const nlohmann::json& json, const nn::Fields& fields) {
+void read_settings(std::string_view where, const Json& json, const nn::Fields& fields) {
   for (const nn::Field& field : fields) {
     const std::string key = field.setting.key();
-    const auto entry = json.find(key);
-    if (entry != json.end()) std::visit(ReadValue{where, *entry, key}, field.value);
+    if (const Json* const entry = json.find(key)) std::visit(ReadValue{where, *entry, key}, field.value);
   }
 }
 
 std::string task_of_json(std::string_view where, std::string_view text) {
-  const nlohmann::json json =
+  const Json json =
       json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the JSON of the settings {}", why)); });
-  const nlohmann::json& task = json::member(json, "task");
+  const Json& task = json::member(json, "task");
   return task.is_string() ? task.get<std::string>() : "";
 }
 

@@ -4,18 +4,18 @@
 #include <tapegrad/autograd/io/internal/json.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 
-namespace tapegrad::json {
+namespace tapegrad {
+namespace json {
 namespace {
-
-using Json = nlohmann::json;
 
 // Builds the value that the parser reports piece by piece. (Its own callback parser searches the whole parent after
 // each object that ends, which takes quadratic time.)
-class Builder final : public nlohmann::json_sax<Json> {
+class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Builder(const TakeMember& take) : take_(take) {}
+  explicit Builder(TakeMember take) : take_(std::move(take)) {}
   Json root;
   std::optional<std::string> twice;  // the repeated key that ended the parse
   std::size_t end = 0;               // the number of bytes that were read when it failed
@@ -28,33 +28,34 @@ class Builder final : public nlohmann::json_sax<Json> {
   bool number_unsigned(uint64_t value) override { return put(value); }
   bool number_float(double value, const std::string& /*digits*/) override { return put(value); }
   bool string(std::string& value) override { return put(std::move(value)); }
-  bool binary(Json::binary_t& value) override { return put(std::move(value)); }  // JSON has none
+  bool binary(nlohmann::json::binary_t& /*value*/) override { return false; }  // JSON has none
   bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
   bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(std::string& name) override {
-    const auto [member, is_new] = open_.back()->get_ref<Json::object_t&>().emplace(name, nullptr);
-    if (!is_new) {
+    if (open_.back()->contains(name)) {
       twice = name;
       return false;
     }
-    member_ = &*member;
+    (*open_.back())[name] = nullptr;
+    member_ = &open_.back()->items().back();
     if (open_.size() == 1) outermost_ = member_;
     return true;
   }
-  bool parse_error(std::size_t position, const std::string& /*token*/, const Json::exception& error) override {
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::json::exception& error) override {
     end = position;
     message = error.what();
     message.resize(std::min(message.size(), message.find("; last read")));  // the rest is the text's
-    overflow = dynamic_cast<const Json::out_of_range*>(&error) != nullptr;
+    overflow = dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr;
     return false;
   }
 
  private:
   Json& place() {  // of the next value
     if (open_.empty()) return root;
-    return open_.back()->is_array() ? open_.back()->emplace_back() : member_->second;
+    return open_.back()->is_array() ? open_.back()->push_back(nullptr) : member_->value;
   }
   bool put(Json value) {
     place() = std::move(value);
@@ -72,14 +73,14 @@ class Builder final : public nlohmann::json_sax<Json> {
   }
   bool ended() {
     if (!take_ || open_.size() != 1 || !root.is_object()) return true;
-    take_(outermost_->first, outermost_->second);
-    outermost_->second = nullptr;
+    take_(outermost_->key, outermost_->value);
+    outermost_->value = nullptr;
     return true;
   }
 
-  const TakeMember& take_;
+  const TakeMember take_;
   std::vector<Json*> open_;
-  Json::object_t::value_type *member_ = nullptr, *outermost_ = nullptr;
+  Json::Member *member_ = nullptr, *outermost_ = nullptr;
 };
 
 unsigned char byte_at_of(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
@@ -176,8 +177,7 @@ int depth_of(std::string_view text) {
   return most;
 }
 
-nlohmann::json parse_or_why(std::string_view text, std::string& why, int max_depth, uint64_t offset,
-                            const TakeMember& take) {
+Json parse_or_why(std::string_view text, std::string& why, int max_depth, uint64_t offset, const TakeMember& take) {
   if (text.size() > kMaxBytes) {
     why = fmt::format("has {} bytes, at most {} are allowed", text.size(), kMaxBytes);
   } else if (const std::string kind = foreign_kind(text.substr(0, 512)); !kind.empty()) {
@@ -193,4 +193,34 @@ nlohmann::json parse_or_why(std::string_view text, std::string& why, int max_dep
   return std::move(builder.root);
 }
 
-}  // namespace tapegrad::json
+std::string text_of(const Json& value) {
+  try {
+    return value.dump();
+  } catch (const JsonError&) {  // a string is not UTF-8
+  }
+  const auto repair = [](auto&& self, Json& json) -> void {
+    if (json.is_array())
+      for (Json& element : json) self(self, element);
+    if (json.is_object())
+      for (auto& [key, member] : json.items()) self(self, member);
+    if (!json.is_string()) return;
+    try {
+      json.dump();
+    } catch (const JsonError&) {
+      json = Json{{"bytes", std::vector<unsigned char>(json.string().begin(), json.string().end())}};
+    }
+  };
+  Json copy = value;
+  repair(repair, copy);
+  return copy.dump();
+}
+
+}  // namespace json
+
+Json Json::parse(std::string_view text) {
+  json::Builder builder(nullptr);
+  if (!nlohmann::json::sax_parse(text, &builder)) throw JsonError(builder.message);
+  return std::move(builder.root);
+}
+
+}  // namespace tapegrad

@@ -46,8 +46,8 @@ void check_name(const std::string& path, const std::string& name, std::unordered
     numpy::refuse(path, "a name has {} bytes, at most {} are allowed", name.size(), kMostOfName);
   if (name.find('\0') != std::string::npos) numpy::refuse(path, "the name \"{}\" has a NUL byte", name);
   try {
-    nlohmann::json(name).dump();
-  } catch (const nlohmann::json::type_error&) {
+    Json(name).dump();
+  } catch (const JsonError&) {
     numpy::refuse(path, "a name is not UTF-8");
   }
 }

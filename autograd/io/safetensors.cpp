@@ -17,7 +17,6 @@ namespace tapegrad {
 namespace {
 
 using namespace safetensors;
-using Json = nlohmann::json;
 using json::shown;
 
 constexpr int kMaxDepth = 8;  // a valid header has 3 levels
@@ -47,12 +46,12 @@ uint64_t whole(const File& file, const Json& value, const std::string& name, std
 Entry parse_entry(const File& file, const std::string& name, const Json& json) {
   if (!json.is_object()) file.refuse("tensor \"{}\" is not an object with dtype, shape and data_offsets", name);
   const auto field = [&](const char* key) -> const Json& {
-    const auto found = json.find(key);
-    if (found == json.end()) file.refuse("tensor \"{}\" has no {}", name, key);
+    const Json* const found = json.find(key);
+    if (!found) file.refuse("tensor \"{}\" has no {}", name, key);
     return *found;
   };
   const Json& dtype = field("dtype");
-  const FileType* const type = dtype.is_string() ? type_named(dtype.get_ref<const std::string&>()) : nullptr;
+  const FileType* const type = dtype.is_string() ? type_named(dtype.string()) : nullptr;
   if (!type) {
     std::string known;
     for (const FileType& each : file_types()) known.append(known.empty() ? "" : ", ").append(each.safetensors);

@@ -20,13 +20,11 @@ using Shards = std::map<std::string, std::vector<std::string>>;
 
 Shards read_index(const File& file) {
   const auto refuse = [&](const std::string& why) { file.refuse("{}", why); };
-  const nlohmann::json json = json::parse(read_file(file.path(), json::kMaxBytes), refuse);
-  const auto map = json.is_object() ? json.find("weight_map") : json.end();
-  if (!json.is_object() || map == json.end() || !map->is_object() || map->empty()) {
-    file.refuse("has no \"weight_map\" from tensors to files");
-  }
+  const Json json = json::parse(read_file(file.path(), json::kMaxBytes), refuse);
+  const Json& map = json["weight_map"];
+  if (!map.is_object() || map.empty()) file.refuse("has no \"weight_map\" from tensors to files");
   Shards shards;
-  for (const auto& [tensor, value] : map->items()) {
+  for (const auto& [tensor, value] : map.items()) {
     const std::string shard = value.is_string() ? value.get<std::string>() : "";
     if (shard.empty() || shard == "." || shard == ".." || shard.find('/') != std::string::npos) {
       file.refuse("the weight_map of tensor \"{}\" is not the name of a file in its folder", tensor);

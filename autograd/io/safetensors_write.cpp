@@ -51,9 +51,9 @@ std::string header_of(const std::vector<Piece>& pieces, const std::map<std::stri
   std::string text = "{";
   const auto add = [&text](std::string_view name, std::string_view value) {
     if (text.size() > 1) text += ',';
-    text.append(nlohmann::json(name).dump()).append(":").append(value);
+    text.append(Json(name).dump()).append(":").append(value);
   };
-  if (!metadata.empty()) add(kMetadata, nlohmann::json(metadata).dump());
+  if (!metadata.empty()) add(kMetadata, Json(metadata).dump());
   int64_t offset = 0;
   std::string sizes;
   for (const Piece& p : pieces) {
@@ -88,7 +88,7 @@ void save_safetensors(const Destination& to, const NamedTensors& tensors,
   std::string header;
   try {
     header = header_of(pieces, strings);
-  } catch (const nlohmann::json::type_error&) {
+  } catch (const JsonError&) {
     file.refuse("a name or a string of the metadata is not UTF-8");
   }
   if (header.size() > json::kMaxBytes)

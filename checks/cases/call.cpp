@@ -40,7 +40,7 @@ PadMode pad_mode(const json& attributes, const char* key) {
 }
 
 DType dtype(const json& attributes) {
-  const std::string wanted = attributes.at("dtype");
+  const std::string& wanted = attributes.at("dtype").string();
   for (DType one : {kBool, kUInt8, kInt32, kInt64, kFloat16, kBFloat16, kFloat32}) {
     if (name(one) == wanted) return one;
   }

@@ -1,12 +1,13 @@
 // How an operation is called by its name, tensors and attributes (JSON), and how attributes are read.
 #pragma once
 
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/spatial.h>
 #include <tapegrad/checks/cases/rule.h>
 
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@
 
 namespace tapegrad::tasks {
 
-using json = nlohmann::json;
+using json = Json;
 using Inputs = std::vector<Tensor>;
 using Outputs = std::vector<Tensor>;
 using OpCall = std::function<Outputs(const Inputs& x, const json& attributes)>;
@@ -70,7 +71,8 @@ T read(const json& value) {
   } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Flag>) {
     return value.is_boolean() ? value.get<bool>() : !value.is_null() && value.get<int>() != 0;
   } else if constexpr (kIsNumber<T>) {
-    if (value.is_string()) return value == "inf" ? HUGE_VAL : -HUGE_VAL;
+    if (value.is_string())
+      return value == "inf" ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
     return value.is_null() ? 0 : value.get<double>();
   } else {
     static_assert(std::is_same_v<T, int64_t>);

@@ -138,7 +138,8 @@ void add_channel_norm_calls(CaseTable& t) {
     return {all.y, all.mean, all.var};
   });
   t.call("group_norm", [](auto& x, auto& args) {
-    return group_norm(x[0], args.at("groups"), input(x, 1), input(x, 2), args.value("eps", 1e-5));
+    return group_norm(x[0], args.at("groups").template get<int64_t>(), input(x, 1), input(x, 2),
+                      args.value("eps", 1e-5));
   });
   t.call("instance_norm",
          [](auto& x, auto& args) { return instance_norm(x[0], input(x, 1), input(x, 2), args.value("eps", 1e-5)); });

@@ -14,7 +14,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -130,10 +129,7 @@ Update update_of(const Joined& layer) {
   return {cat(a, 0), cat(b, 0), first.scale};
 }
 
-nlohmann::ordered_json number(double x) {
-  return x == std::floor(x) && std::abs(x) < 1e15 ? nlohmann::ordered_json(static_cast<int64_t>(x))
-                                                  : nlohmann::ordered_json(x);
-}
+Json number(double x) { return x == std::floor(x) && std::abs(x) < 1e15 ? Json(static_cast<int64_t>(x)) : Json(x); }
 
 }  // namespace
 
@@ -143,7 +139,7 @@ void save_adapter(const AnyModel& model, const Destination& folder, const Adapte
   NamedTensors tensors;
   std::optional<Update> usual;  // whose rank and alpha the configuration has
   double dropout = 0;
-  nlohmann::ordered_json ranks = nlohmann::ordered_json::object(), alphas = ranks;  // of the others
+  Json ranks = Json::object(), alphas = ranks;  // of the others
   for (const Joined& layer : layers) {
     if (!layer.updated()) continue;
     const Update update = update_of(layer);
@@ -160,24 +156,23 @@ void save_adapter(const AnyModel& model, const Destination& folder, const Adapte
     if (update.alpha() != usual->alpha()) alphas[std::string(name)] = number(update.alpha());
   }
   if (!usual) fail(kAdapter, "expected a model with updates (nn::lora), got one without");
-  const nlohmann::ordered_json base =
-      format.base_model.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(format.base_model);
-  const nlohmann::ordered_json config{{"peft_type", "LORA"},
-                                      {"task_type", "CAUSAL_LM"},
-                                      {"base_model_name_or_path", base},
-                                      {"r", usual->rank()},
-                                      {"lora_alpha", number(usual->alpha())},
-                                      {"lora_dropout", dropout},
-                                      {"target_modules", target_modules(layers)},
-                                      {"fan_in_fan_out", format.fan_in_fan_out},
-                                      {"rank_pattern", ranks},
-                                      {"alpha_pattern", alphas},
-                                      {"bias", "none"},
-                                      {"modules_to_save", nullptr},
-                                      {"use_rslora", false},
-                                      {"use_dora", false},
-                                      {"init_lora_weights", true},
-                                      {"inference_mode", true}};
+  const Json base = format.base_model.empty() ? Json() : Json(format.base_model);
+  const Json config{{"peft_type", "LORA"},
+                    {"task_type", "CAUSAL_LM"},
+                    {"base_model_name_or_path", base},
+                    {"r", usual->rank()},
+                    {"lora_alpha", number(usual->alpha())},
+                    {"lora_dropout", dropout},
+                    {"target_modules", target_modules(layers)},
+                    {"fan_in_fan_out", format.fan_in_fan_out},
+                    {"rank_pattern", ranks},
+                    {"alpha_pattern", alphas},
+                    {"bias", "none"},
+                    {"modules_to_save", nullptr},
+                    {"use_rslora", false},
+                    {"use_dora", false},
+                    {"init_lora_weights", true},
+                    {"inference_mode", true}};
   std::error_code error;
   std::filesystem::create_directories(folder.path(), error);
   if (error) fail(kAdapter, "the folder {} cannot be created: {}", folder.path(), error.message());

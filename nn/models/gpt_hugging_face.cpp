@@ -68,7 +68,7 @@ constexpr std::string_view kGpt2AtDefaults = "reorder_and_upcast_attn=false";
 }  // namespace
 
 GPTConfig gpt_config_of_hugging_face(std::string_view text, std::string_view where) {
-  const nlohmann::json json = parsed_config(text, where);
+  const Json json = parsed_config(text, where);
   const ConfigReader theirs{json, where};
   const std::string type = theirs.text("model_type", "gpt2");
   if (type != "gpt2") fail(where, "expected the model_type gpt2, got \"{}\"", type);
@@ -102,23 +102,23 @@ std::string to_hugging_face_config(const GPTConfig& c, std::optional<int64_t> en
   if (c.attention.name() != "full")
     fail("hugging_face", "expected full attention, as GPT-2 has, got {}", c.attention.name());
   require_own_keys(c);
-  const nlohmann::ordered_json end = end_of_text ? nlohmann::ordered_json(*end_of_text) : nlohmann::ordered_json();
-  const nlohmann::ordered_json json{{"model_type", "gpt2"},
-                                    {"architectures", {"GPT2LMHeadModel"}},
-                                    {"vocab_size", c.vocab_size},
-                                    {"n_positions", c.context_length},
-                                    {"n_ctx", c.context_length},
-                                    {"n_embd", c.emb_dim},
-                                    {"n_head", c.n_heads},
-                                    {"n_layer", c.n_layers},
-                                    {"activation_function", "gelu_new"},
-                                    {"layer_norm_epsilon", 1e-5},
-                                    {"attn_pdrop", c.drop_rate},
-                                    {"embd_pdrop", c.drop_rate},
-                                    {"resid_pdrop", c.drop_rate},
-                                    {"bos_token_id", end},
-                                    {"eos_token_id", end},
-                                    {"tie_word_embeddings", c.tied_head}};
+  const Json end = end_of_text ? Json(*end_of_text) : Json();
+  const Json json{{"model_type", "gpt2"},
+                  {"architectures", {"GPT2LMHeadModel"}},
+                  {"vocab_size", c.vocab_size},
+                  {"n_positions", c.context_length},
+                  {"n_ctx", c.context_length},
+                  {"n_embd", c.emb_dim},
+                  {"n_head", c.n_heads},
+                  {"n_layer", c.n_layers},
+                  {"activation_function", "gelu_new"},
+                  {"layer_norm_epsilon", 1e-5},
+                  {"attn_pdrop", c.drop_rate},
+                  {"embd_pdrop", c.drop_rate},
+                  {"resid_pdrop", c.drop_rate},
+                  {"bos_token_id", end},
+                  {"eos_token_id", end},
+                  {"tie_word_embeddings", c.tied_head}};
   return json.dump(2) + "\n";
 }
 

@@ -77,8 +77,8 @@ RopeScaling rope_scaling_of(const ConfigReader& rope, std::optional<int64_t> tra
 // Takes the angles of rope_scaling, or where that is missing or empty of rope_parameters, as transformers does: the
 // first is in files of transformers 4, the second since 5.
 void read_rope(const ConfigReader& config, LlamaConfig& c) {
-  const nlohmann::json scaling = config.object("rope_scaling");
-  const nlohmann::json object = scaling.empty() ? config.object("rope_parameters") : scaling;
+  const Json scaling = config.object("rope_scaling");
+  const Json object = scaling.empty() ? config.object("rope_parameters") : scaling;
   const ConfigReader rope{object, config.where};
   const double part = rope.number("partial_rotary_factor", kShare, config.number("partial_rotary_factor", kShare, 1));
   if (part != 1) fail(config.where, "expected a partial_rotary_factor of 1, got {}", part);
@@ -91,7 +91,7 @@ void read_rope(const ConfigReader& config, LlamaConfig& c) {
 }  // namespace
 
 LlamaConfig llama_config_of_hugging_face(std::string_view text, std::string_view where) {
-  const nlohmann::json json = parsed_config(text, where);
+  const Json json = parsed_config(text, where);
   const ConfigReader config{json, where};
   const std::string type = config.text("model_type", "");
   if (type != "llama") fail(where, "expected the model_type llama, got \"{}\"", type);
@@ -120,12 +120,12 @@ LlamaConfig llama_config_of_hugging_face(std::string_view text, std::string_view
 }
 
 std::vector<int64_t> ends_of_hugging_face(std::string_view text, std::string_view where) {
-  const nlohmann::json json = parsed_config(text, where);
-  const auto id = json.find("eos_token_id");
-  if (id == json.end()) return {};
+  const Json json = parsed_config(text, where);
+  const Json* const id = json.find("eos_token_id");
+  if (!id) return {};
   std::vector<int64_t> ends;
-  for (const nlohmann::json& one : id->is_array() ? *id : nlohmann::json::array({*id})) {
-    if (one.is_number_unsigned() && one <= uint64_t{INT64_MAX}) ends.push_back(one.get<int64_t>());
+  for (const Json& one : id->is_array() ? *id : Json::array({*id})) {
+    if (one.is_number_unsigned() && one.get<uint64_t>() <= INT64_MAX) ends.push_back(one.get<int64_t>());
     // Null is none; so is -1, because no token has it.
     if (!one.is_null() && !one.is_number_integer())
       ConfigReader{json, where}.refuse("eos_token_id", "a whole number or a list of them", *id);
@@ -135,7 +135,6 @@ std::vector<int64_t> ends_of_hugging_face(std::string_view text, std::string_vie
 
 std::string to_hugging_face_config(const LlamaConfig& c, std::optional<int64_t> begin,
                                    const std::vector<int64_t>& ends) {
-  using Json = nlohmann::ordered_json;
   using Kind = RopeScaling::Kind;
   const RopeScaling& s = c.rope_scaling;
   const bool yarn = s.kind == Kind::yarn;

@@ -93,14 +93,14 @@ std::string template_of_folder(const fs::path& folder) {
   }
   const fs::path file = folder / "tokenizer_config.json";
   if (!is_there(file)) return {};
-  const nlohmann::json settings =
+  const Json settings =
       json::parse(train::read_file(file, json::kMaxBytes), [&](const std::string& why) { fail(file.string(), why); });
-  const nlohmann::json& found = json::member(settings, "chat_template");
+  const Json& found = json::member(settings, "chat_template");
   if (found.is_null()) return {};
   if (found.is_string()) return found.get<std::string>();
   std::vector<std::string> names;
-  for (const nlohmann::json& one : found.is_array() ? found : nlohmann::json::array()) {
-    const nlohmann::json &name = json::member(one, "name"), &text = json::member(one, "template");
+  for (const Json& one : found.is_array() ? found : Json::array()) {
+    const Json &name = json::member(one, "name"), &text = json::member(one, "template");
     if (name == "default" && text.is_string()) return text.get<std::string>();
     names.push_back(json::shown(name));
   }

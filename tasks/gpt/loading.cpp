@@ -18,7 +18,6 @@
 #include <charconv>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace tapegrad::tasks {
@@ -78,9 +77,9 @@ std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int
 // as a penalty.
 void require_known_generation(const FoundModel& found) {
   const auto check = [](std::string_view text, const std::string& where, bool all) {
-    const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
+    const Json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
     if (!json.is_object()) fail(where, fmt::format("expected an object, got {}", json.type_name()));
-    nlohmann::json settings = nlohmann::json::object();
+    Json settings = Json::object();
     for (const auto& [key, value] : json.items())
       if (all || json::has_key(kGenerationAtDefaults, key)) settings[key] = value;
     const std::string why =
@@ -263,8 +262,8 @@ FoundModel find_model(std::string_view option, const std::filesystem::path& path
   if (has(path / "config.json")) {
     FoundModel found{ModelSource::hugging_face, path, train::read_file(path / "config.json", json::kMaxBytes)};
     const std::string where = (path / "config.json").string();
-    const nlohmann::json json = json::parse(found.config, [&](const std::string& why) { fail(where, why); });
-    const nlohmann::json& type = json::member(json, "model_type");
+    const Json json = json::parse(found.config, [&](const std::string& why) { fail(where, why); });
+    const Json& type = json::member(json, "model_type");
     found.model_type = type.is_string() ? type.get<std::string>() : "gpt2";
     if (found.model_type != "gpt2" && found.model_type != "llama")
       fail(where, fmt::format("expected the model_type gpt2 or llama, got \"{}\"", found.model_type));

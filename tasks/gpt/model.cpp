@@ -13,7 +13,6 @@
 #include <tapegrad/train/files/internal/checked_file.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
@@ -36,9 +35,9 @@ bool of_model(const Setting& s) { return s.group == Group::model || s.group == G
 // GPT-2 in Hugging Face's form has three dropout probabilities, this model has one.
 void require_one_dropout(const FoundModel& found, const Given& given) {
   if (found.source != ModelSource::hugging_face || found.model_type != "gpt2" || contains(given, "drop-rate")) return;
-  const nlohmann::json json = json::parse(found.config, [&](const std::string& why) { fail(kFrom, why); });
+  const Json json = json::parse(found.config, [&](const std::string& why) { fail(kFrom, why); });
   const auto rate = [&](const char* key) {
-    const nlohmann::json& at = json::member(json, key);
+    const Json& at = json::member(json, key);
     return at.is_number() ? at.get<double>() : 0.1;
   };
   const double inner = rate("resid_pdrop"), attention = rate("attn_pdrop"), embedding = rate("embd_pdrop");
@@ -117,9 +116,8 @@ void save_hugging_face(const fs::path& folder, const nn::AnyDecoder& model, cons
                           : nn::to_hugging_face_config(llama->config, tokenizer.begin_of_text(), ends));
   data::save_tokenizer(tokenizer, folder.string());
   // Without its own class, a model_type of gpt2 would be read with GPT-2's word splitting.
-  nlohmann::ordered_json settings{
-      {"tokenizer_class", "PreTrainedTokenizerFast"},
-      {"model_max_length", gpt ? gpt->config.context_length : llama->config.max_position_embeddings}};
+  Json settings{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                {"model_max_length", gpt ? gpt->config.context_length : llama->config.max_position_embeddings}};
   if (gpt && tokenizer.end_of_text()) settings["eos_token"] = settings["bos_token"] = "<|endoftext|>";
   train::replace_file({folder, "tokenizer_config.json"}, settings.dump(2) + "\n");
 }

@@ -5,7 +5,6 @@
 #include <tapegrad/tasks/gpt/options.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace tapegrad::tasks {
@@ -66,10 +65,10 @@ std::string text_of(const LlamaSettings& llama) {
   return nn::to_hugging_face_config(llama.config, llama.begin, llama.ends);
 }
 LlamaSettings llama_of_text(const std::string& text, std::string_view where) {
-  const nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
+  const Json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
   LlamaSettings llama{.config = nn::llama_config_of_hugging_face(text, where),
                       .ends = nn::ends_of_hugging_face(text, where)};
-  if (const nlohmann::json& begin = json::member(json, "bos_token_id"); begin.is_number_unsigned())
+  if (const Json& begin = json::member(json, "bos_token_id"); begin.is_number_unsigned())
     llama.begin = begin.get<int64_t>();
   return llama;
 }
@@ -254,15 +253,14 @@ double training_bytes(const GPTOptions& o, int64_t tokens_of_tokenizer, int64_t 
 std::string to_json(GPTOptions options) {
   const std::string text = to_json(kGPTTask, fields_of(options));
   if (options.llama() == nullptr) return text;
-  nlohmann::ordered_json all = nlohmann::ordered_json::parse(text);
+  Json all = Json::parse(text);
   all[kLlamaKey] = text_of(*options.llama());
   return json::text_of(all);
 }
 
 GPTOptions gpt_options_from_json(std::string_view where, std::string_view text) {
   GPTOptions options;
-  const nlohmann::json all =
-      json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
+  const Json all = json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
   if (const auto llama = all.find(kLlamaKey); llama != all.end()) {
     if (!llama->is_string()) fail(where, fmt::format("expected a text for llama, got {}", json::shown(*llama)));
     options.set_llama(llama_of_text(llama->get<std::string>(), where));

@@ -1,5 +1,6 @@
 // Reads runs, draws their curves, and prints where they ended.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace tapegrad::tasks {
@@ -181,8 +181,8 @@ std::string table_of(std::span<const NamedRun> runs, double keep) {
 }
 
 std::string json_of(std::span<const NamedRun> runs, double keep, const std::string& svg, const std::string& html) {
-  const auto value = [](double x) { return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json(); };
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  const auto value = [](double x) { return std::isfinite(x) ? Json(x) : Json(); };
+  Json rows = Json::array();
   for (const NamedRun& run : runs) {
     const End end = end_of(run, keep);
     rows.push_back({{"run", run.name},
@@ -196,8 +196,8 @@ std::string json_of(std::span<const NamedRun> runs, double keep, const std::stri
     if (end.validation_step > 0) rows.back()["validation_step"] = end.validation_step;
     if (!run.metrics.bits.empty()) rows.back()["bits"] = run.metrics.bits;
   }
-  const nlohmann::ordered_json all{{"runs", rows}, {"pictures", {svg, html}}};
-  return all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const Json all{{"runs", rows}, {"pictures", {svg, html}}};
+  return all.dump(-1, false, Json::BadUtf8::replace) + "\n";
 }
 
 std::string page_of(std::span<const NamedRun> runs, const std::vector<drawing::Drawing>& drawings, double keep) {

@@ -2,10 +2,10 @@
 // task, the steps trained, and what else the kind of run needs. And the end of `test`, for every kind of run.
 #pragma once
 
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/tasks/run/recipe.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -27,7 +27,7 @@ const std::string& text_of(const ModelText& text, const fs::path& path, std::str
 
 /// What a test has found.
 struct Tested {
-  nlohmann::ordered_json json;
+  Json json;
   std::string text;          ///< the same for people; whole lines
   std::string drawing = {};  ///< for --draw: the contents of the file
   std::string failure = {};  ///< what is below its target; empty: nothing

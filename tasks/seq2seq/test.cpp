@@ -1,5 +1,6 @@
 // The verb `test`: one example as the tutorial shows it, then examples by the thousand against a target.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/mask.h>
@@ -9,8 +10,6 @@
 #include <tapegrad/tasks/seq2seq/verbs.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/train/drawing/tables.h>
-
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 
@@ -106,7 +105,7 @@ Tested test_examples(const TestRequest& request, const fs::path& file, const Seq
                  {"teacher_forced_exact_match", score.forced()},
                  {"target", target},
                  {"passed", passed}};
-  if (!extra.json.empty()) tested.json.update(nlohmann::ordered_json::parse(extra.json));
+  if (!extra.json.empty()) tested.json.update(Json::parse(extra.json));
   const std::string how = request.beams == 1 ? "greedily" : fmt::format("with {} beams", request.beams);
   tested.text =
       fmt::format("=== Test: {} ===\nModel: {}\n{}\n", name, file.string(), task.answer_text(shown)) +

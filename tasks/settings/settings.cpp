@@ -8,19 +8,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
 
 struct WriteValue {
-  nlohmann::ordered_json operator()(const nn::Named& named) const { return named.name(); }
+  Json operator()(const nn::Named& named) const { return named.name(); }
   template <class T>
-  nlohmann::ordered_json operator()(const std::optional<T>* number) const {
-    return *number ? nlohmann::ordered_json(**number) : nlohmann::ordered_json();
+  Json operator()(const std::optional<T>* number) const {
+    return *number ? Json(**number) : Json();
   }
   template <class T>
-  nlohmann::ordered_json operator()(const T* value) const {
+  Json operator()(const T* value) const {
     return *value;
   }
 };
@@ -76,7 +75,7 @@ void require_same(const Fields& run, const Fields& asked, const Given& given, st
 }
 
 std::string to_json(std::string_view task, const Fields& fields) {
-  nlohmann::ordered_json json{{"task", task}, {"version", train::kSettingsVersion}};
+  Json json{{"task", task}, {"version", train::kSettingsVersion}};
   for (const Field& field : fields) json[field.setting.key()] = std::visit(WriteValue(), field.value);
   return json::text_of(json);
 }

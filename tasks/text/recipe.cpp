@@ -12,7 +12,6 @@
 #include <tapegrad/train/drawing/page.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 namespace tapegrad::tasks {
@@ -30,7 +29,7 @@ uint64_t checksum_of(const std::vector<TextExample>& examples) {
 }
 
 std::vector<std::string> classes_from_json(std::string_view where, std::string_view text) {
-  const nlohmann::json json =
+  const Json json =
       json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the list of classes {}", why)); });
   const bool list =
       json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& one) { return one.is_string(); });
@@ -143,7 +142,7 @@ void TextRecipe::save(train::Checkpoint& out) {
 }
 
 ModelText TextRecipe::model_text() {
-  return {{"classes", json::text_of(nlohmann::json(classes_))}, {"tokenizer", vocabulary_->tokenizer().json()}};
+  return {{"classes", json::text_of(Json(classes_))}, {"tokenizer", vocabulary_->tokenizer().json()}};
 }
 
 std::string TextRecipe::announcement(const train::Loop& loop) {

@@ -10,15 +10,14 @@
 #include <tapegrad/train/drawing/svg.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
 
 std::string_view name_of(Part part) { return kPartNames[static_cast<std::size_t>(part)]; }
 
-nlohmann::ordered_json values_json(const TextScores& scores) {
-  nlohmann::ordered_json json;
+Json values_json(const TextScores& scores) {
+  Json json;
   for (const auto& [name, value] : scores.values) json[name] = value;
   return json;
 }
@@ -84,12 +83,12 @@ int test_text(const TextTestRequest& request) {
 int data_sample(const DataRequest& request) {
   const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
   const std::vector<Package> packages = parse_packages(made_packages());
-  nlohmann::ordered_json facts{{"out", request.out}, {"packages", packages.size()}};
+  Json facts{{"out", request.out}, {"packages", packages.size()}};
   std::string text = fmt::format("{} records with a description\n", packages.size());
   for (const TextTask* task : text_tasks()) {
     const Corpus corpus = make_corpus(*task, packages);
     as_bad_request("--out", [&] { save_corpus(request.out, *task, corpus); });
-    nlohmann::ordered_json sizes;
+    Json sizes;
     text += fmt::format("{:<10}", task->words.name);
     for (std::size_t part = 0; part < corpus.parts.size(); ++part) {
       sizes[std::string(kPartNames[part])] = corpus.parts[part].size();

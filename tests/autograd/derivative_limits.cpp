@@ -150,7 +150,7 @@ std::vector<std::vector<double>> orders_of(const OfElements& f, const std::vecto
 
 // Whether a value is right: finite where the exact one is, within 1e-4 of it or of 1 in float32. Values beyond the type
 // may be infinite or NaN.
-bool is_right(double got, const nlohmann::json& exact, DType dtype) {
+bool is_right(double got, const Json& exact, DType dtype) {
   const double most =
       dtype == kFloat32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
   if (exact.is_string() || std::abs(exact.get<double>()) > most) return !(std::abs(got) < most / 2);
@@ -161,7 +161,7 @@ bool is_right(double got, const nlohmann::json& exact, DType dtype) {
 TEST(DerivativeLimits, AreExactToThirdOrder) {
   Functions all;
   add_functions(all), add_activations(all), add_pairs(all), add_functions_of_squares(all);
-  const nlohmann::json table = stored("derivatives.json");
+  const Json table = stored("derivatives.json");
   const std::vector<double> points = table["points"];
   EXPECT_EQ(table.size(), all.size() + 1);
   for (const auto& [name_of, ways] : all) {
@@ -169,7 +169,7 @@ TEST(DerivativeLimits, AreExactToThirdOrder) {
       for (const DType dtype : {kFloat32, kFloat64}) {
         const auto orders = orders_of(ways[way], points, dtype);
         for (std::size_t i = 0; i < points.size(); ++i) {
-          const nlohmann::json& exact = table.at(name_of)[i];
+          const Json& exact = table.at(name_of)[i];
           for (std::size_t order = 0; !exact.is_null() && order < orders.size(); ++order)
             EXPECT_TRUE(is_right(orders[order][i], exact[order], dtype))
                 << name_of << (way == 1 ? " in a fuse, " : ", ") << name(dtype) << ", order " << order << " at "

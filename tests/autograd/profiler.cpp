@@ -6,8 +6,6 @@
 namespace tapegrad::tests {
 namespace {
 
-using Json = nlohmann::json;
-
 ProfilerOptions quick(int64_t max_events = 100'000) { return {.max_events = max_events, .measure_peak = false}; }
 
 const ProfileRow& row_of(const std::vector<ProfileRow>& rows, std::string_view name,

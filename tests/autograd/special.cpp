@@ -38,7 +38,7 @@ double units_from(double y, double high, double low) {
 }
 
 template <class T>
-void expect_exact(const std::string& name, const nlohmann::json& rows, double most) {
+void expect_exact(const std::string& name, const Json& rows, double most) {
   EXPECT_GE(rows.size(), 10u);
   for (const auto& row : rows) {
     const double a = row[0], x = row[1], high = row[2], low = row[3];
@@ -53,7 +53,7 @@ void expect_exact(const std::string& name, const nlohmann::json& rows, double mo
 double most_units(const std::string& name) { return name == "erfc" ? 2.7 : name == "erfinv" ? 2.4 : 0.51; }
 
 TEST(Special, ValuesAreNearlyRounded) {
-  const nlohmann::json tables = stored("special.json");
+  const Json tables = stored("special.json");
   EXPECT_EQ(tables.size(), special_functions().size());
   for (const auto& [name, of] : tables.items()) {
     expect_exact<float>(name, of["float32"], most_units(name));

@@ -6,7 +6,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using tasks::dims;
 
 std::string contents(const std::string& path) {
@@ -45,7 +45,7 @@ std::vector<GoldenCase> read_goldens(const std::string& path) {
     return all;
   };
   std::vector<GoldenCase> cases;
-  for (const json& entry : json::parse(file.data() + sizeof header, data)) {
+  for (const json& entry : json::parse({file.data() + sizeof header, data})) {
     GoldenCase& fresh = cases.emplace_back();
     fresh.op = entry.at("op");
     fresh.label = entry.value("label", "");

@@ -2,9 +2,9 @@
 // them.
 #pragma once
 
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/autograd/tensor.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace tapegrad::tests {
 struct GoldenCase {
   std::string op;
   std::string label;
-  nlohmann::json args;
+  Json args;
   std::vector<Tensor> inputs;  // in the layout of the file: transposed, strided, expanded ...
   std::vector<Tensor> outputs;
   Tensor seed;                // dL/dy of the first output, if the gradients are given

@@ -21,7 +21,7 @@ std::vector<int> bytes_of(const QuantizedMatrix& m) {
   return {q, q + 8 * m.values.numel()};
 }
 
-void expect_matrix_of_pytorch(const WeightFormat& format, const nlohmann::json& expected) {
+void expect_matrix_of_pytorch(const WeightFormat& format, const Json& expected) {
   const auto columns = expected.at("columns").get<int64_t>();
   Generator draws(expected.at("seed").get<uint64_t>());
   const Tensor w = randn({6, columns}, kFloat32, &draws), x = randn({4, columns}, kFloat32, &draws);
@@ -37,7 +37,7 @@ void expect_matrix_of_pytorch(const WeightFormat& format, const nlohmann::json& 
 TEST(WeightFormats, MatricesAndProductsAreThoseOfPlainPyTorch) {
   for (const WeightFormat* format : quantised_formats()) {
     SCOPED_TRACE(format->name);
-    for (const nlohmann::json& expected : stored(std::string(format->name) + ".json")) {
+    for (const Json& expected : stored(std::string(format->name) + ".json")) {
       expect_matrix_of_pytorch(*format, expected);
     }
   }

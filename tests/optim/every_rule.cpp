@@ -24,9 +24,9 @@ Names rules_of(const std::string& header) {
 Names compared() {
   Names kinds;
   for (const char* const file : {"optim.json", "optim_net.json"}) {
-    const nlohmann::json data = stored(file);
+    const Json data = stored(file);
     for (const auto& run : data["runs"])
-      if (run.contains("kept") ? !run["kept"].empty() : !run["end"].empty()) kinds.insert(run["kind"]);
+      if (run.contains("kept") ? !run["kept"].empty() : !run["end"].empty()) kinds.insert(run["kind"].string());
   }
   return kinds;
 }

@@ -1,11 +1,11 @@
 // Update rules with the options of golden files, which have PyTorch's names.
 #pragma once
 
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/tapegrad.h>
 
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,10 +13,10 @@
 namespace tapegrad::tests {
 
 template <class Options>
-Options options_from(const nlohmann::json& o) {
+Options options_from(const Json& o) {
   Options options;
   const auto set = [&o](const char* name, auto& value) {
-    if (o.contains(name)) o[name].get_to(value);
+    if (o.contains(name)) value = o[name].get<std::remove_reference_t<decltype(value)>>();
   };
   if constexpr (requires { options.lr; }) set("lr", options.lr);
   if constexpr (requires { options.eps; }) set("eps", options.eps);
@@ -50,7 +50,9 @@ Options options_from(const nlohmann::json& o) {
   if constexpr (requires { options.eps1; }) {
     if (o.contains("eps")) options.eps1 = o["eps"][0], options.eps2 = o["eps"][1];
   }
-  if constexpr (requires { options.coefficients; }) set("ns_coefficients", options.coefficients);
+  if constexpr (requires { options.coefficients; }) {
+    for (std::size_t i = 0; i < o["ns_coefficients"].size(); ++i) options.coefficients[i] = o["ns_coefficients"][i];
+  }
   if constexpr (requires { options.iterations; }) {
     set("ns_steps", options.iterations);  // two: no rounding to bfloat16 is near the middle
     const std::string scale = o.value("adjust_lr_fn", "original");
@@ -63,14 +65,14 @@ Options options_from(const nlohmann::json& o) {
 using Groups = std::vector<optim::ParameterGroup>;
 
 template <class Rule, class Options>
-std::unique_ptr<optim::Optimizer> rule_from(const nlohmann::json& options, Groups groups) {
+std::unique_ptr<optim::Optimizer> rule_from(const Json& options, Groups groups) {
   return std::make_unique<Rule>(std::move(groups), options_from<Options>(options));
 }
 
 // {"kind": "adam", "options": {"lr": 0.1}}: the rule of this kind with these groups of parameters.
-inline std::unique_ptr<optim::Optimizer> optimizer_from(const nlohmann::json& run, Groups groups) {
+inline std::unique_ptr<optim::Optimizer> optimizer_from(const Json& run, Groups groups) {
   using namespace optim;
-  static const std::map<std::string, std::unique_ptr<Optimizer> (*)(const nlohmann::json&, Groups)> kRules{
+  static const std::map<std::string, std::unique_ptr<Optimizer> (*)(const Json&, Groups)> kRules{
       {"adadelta", rule_from<Adadelta, AdadeltaOptions>},
       {"adafactor", rule_from<Adafactor, AdafactorOptions>},
       {"adagrad", rule_from<Adagrad, AdagradOptions>},

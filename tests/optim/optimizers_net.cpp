@@ -6,7 +6,7 @@ namespace tapegrad {
 namespace {
 
 using namespace tests;
-using nlohmann::json;
+using json = Json;
 using optim::ParameterGroup;
 
 // tests/data/optim_net.json, made by make_optim_net.py next to it.

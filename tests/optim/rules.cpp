@@ -6,7 +6,7 @@ namespace tapegrad::tests {
 namespace {
 
 // One step of a rule with this gradient.
-Tensor stepped(const nlohmann::json& rule, const Tensor& from, const Tensor& gradient) {
+Tensor stepped(const Json& rule, const Tensor& from, const Tensor& gradient) {
   const Tensor p = from.clone().as_leaf();
   const auto optimizer = optimizer_from(rule, {{.parameters = {{"p", p}}}});
   Gradients grads;
@@ -68,7 +68,7 @@ TEST(Rules, RpropsLimitsAreOpen) {
 }
 
 TEST(Rules, AdafactorOfMatricesWithoutGradientAndOfSeveral) {
-  const nlohmann::json rule{{"kind", "adafactor"}, {"options", nlohmann::json::object()}};
+  const Json rule{{"kind", "adafactor"}, {"options", Json::object()}};
   manual_seed(3);
   const Tensor p = randn({3, 4}), g = randn({3, 4});
   EXPECT_TRUE(same_bits(stepped(rule, p, zeros({3, 4})), p));

@@ -4,7 +4,7 @@
 namespace tapegrad {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using tests::error_of;
 
 // tests/data/optim_net.json, made by make_optim_net.py next to it.

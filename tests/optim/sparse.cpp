@@ -9,7 +9,7 @@ namespace tapegrad {
 namespace {
 
 using namespace tests;
-using nlohmann::json;
+using json = Json;
 
 // By the name of an update rule and PyTorch's names of options.
 std::unique_ptr<optim::Optimizer> optimizer(const char* kind, const json& options, const NamedTensors& parameters) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/stored.h>
@@ -15,7 +16,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 #include <stdexcept>
@@ -117,7 +117,7 @@ Arguments words_of(const std::string& line, const TemporaryFolder& folder) {
   const std::string text = filled(line, folder);
   for (std::sregex_iterator found(text.begin(), text.end(), kWord), end; found != end; ++found) {
     const std::string word = found->str();
-    words.push_back(word.starts_with('"') ? nlohmann::json::parse(word).get<std::string>() : word);
+    words.push_back(word.starts_with('"') ? Json::parse(word).get<std::string>() : word);
   }
   return words;
 }

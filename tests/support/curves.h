@@ -52,7 +52,7 @@ inline void expect_curve(Trainer& trainer, const Curve& curve, std::size_t epoch
 
 // The losses of data/curves_seeds.json (data/make_curves.py), for each of its seeds.
 inline void expect_first_losses_of_other_seeds(tasks::RunOptions options, double relative) {
-  const nlohmann::json seeds = stored("curves_seeds.json")[std::string(options.info->name)];
+  const Json seeds = stored("curves_seeds.json")[std::string(options.info->name)];
   ASSERT_EQ(seeds.size(), 2U);
   for (const auto& [seed, losses] : seeds.items()) {
     ASSERT_EQ(losses.size(), 20U);

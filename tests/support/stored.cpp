@@ -10,14 +10,19 @@
 
 namespace tapegrad::tests {
 
-nlohmann::json stored(const std::string& file) {
-  return nlohmann::json::parse(std::ifstream(std::string(kTestsDir) + "/data/" + file));
+Json stored(const std::string& file) { return Json::parse(slurp(std::string(kTestsDir) + "/data/" + file)); }
+
+Json& at_path(Json& json, std::string_view path) {
+  if (path.empty()) return json;
+  const std::size_t end = std::min(path.find('/', 1), path.size());
+  const std::string key(path.substr(1, end - 1));
+  return at_path(json.is_array() ? json[std::stoul(key)] : json[key], path.substr(end));
 }
 
-std::vector<nlohmann::json> json_lines(const std::string& path) {
-  std::vector<nlohmann::json> objects;
+std::vector<Json> json_lines(const std::string& path) {
+  std::vector<Json> objects;
   std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) objects.push_back(nlohmann::json::parse(line));
+  for (std::string line; std::getline(file, line);) objects.push_back(Json::parse(line));
   return objects;
 }
 
@@ -46,14 +51,14 @@ void expect_said(const std::string& file, const std::string& section,
   }
 }
 
-Tensor ids(const nlohmann::json& rows) {
+Tensor ids(const Json& rows) {
   std::vector<int64_t> values;
-  for (const nlohmann::json& row : rows) values.insert(values.end(), row.begin(), row.end());
+  for (const Json& row : rows) values.insert(values.end(), row.begin(), row.end());
   return tensor(values, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(rows[0].size())});
 }
 
-std::string bytes_of_digits(const nlohmann::json& digits) {
-  const auto& text = digits.get_ref<const std::string&>();
+std::string bytes_of_digits(const Json& digits) {
+  const auto& text = digits.string();
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); i += 2)
     bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
@@ -67,7 +72,7 @@ Tensor filled(const Shape& shape, int64_t k) {
   return tensor(values, shape);
 }
 
-void expect_close(const Tensor& x, const nlohmann::json& expected, Room room, const std::string& what) {
+void expect_close(const Tensor& x, const Json& expected, Room room, const std::string& what) {
   const std::vector<double> values = x.detach().to(kFloat64).contiguous().to_vector<double>();
   ASSERT_EQ(values.size(), expected.size()) << what;
   for (std::size_t i = 0; i < values.size(); ++i) {

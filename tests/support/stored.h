@@ -1,11 +1,11 @@
 // Expected values of tests/data as JSON: reading them, the parameters that they belong to, and comparison.
 #pragma once
 
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/autograd/tape.h>
 #include <tapegrad/nn/module.h>
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,9 +13,11 @@
 namespace tapegrad::tests {
 
 // The file of this name in tests/data.
-nlohmann::json stored(const std::string& file);
+Json stored(const std::string& file);
+// The value at a path such as "/model/merges/0", which is added if it is missing.
+Json& at_path(Json& json, std::string_view path);
 // The objects in the lines of a file.
-std::vector<nlohmann::json> json_lines(const std::string& path);
+std::vector<Json> json_lines(const std::string& path);
 // The lines of a file of tests/ in pairs: a line, and below it one that begins with two spaces, which are left out; "-"
 // is an empty text there. Of a file with sections, those below the line "== SECTION"; lines that begin with # and a
 // space are comments.
@@ -25,9 +27,9 @@ std::vector<std::pair<std::string, std::string>> pairs_of_lines(const std::strin
 void expect_said(const std::string& file, const std::string& section,
                  const std::function<std::string(const std::string&)>& said);
 // Rows of token ids as a tensor [B, T].
-Tensor ids(const nlohmann::json& rows);
+Tensor ids(const Json& rows);
 // The bytes of a text of hexadecimal digits.
-std::string bytes_of_digits(const nlohmann::json& digits);
+std::string bytes_of_digits(const Json& digits);
 
 // Element i is ((37 i + 101 k) mod 257 - 128) / 256, as in tests/data/make_*.py.
 Tensor filled(const Shape& shape, int64_t k);
@@ -45,9 +47,9 @@ struct Room {
   double relative, absolute;
 };
 // Compares all elements; reports the first one that is too far off, with `what`.
-void expect_close(const Tensor& x, const nlohmann::json& expected, Room room, const std::string& what);
+void expect_close(const Tensor& x, const Json& expected, Room room, const std::string& what);
 // Compares the gradient of each parameter with the entry of `expected` under its name.
-void expect_close_gradients(const auto& model, const Gradients& grads, const nlohmann::json& expected, Room room) {
+void expect_close_gradients(const auto& model, const Gradients& grads, const Json& expected, Room room) {
   for (const auto& [name, parameter] : nn::named_parameters(model))
     expect_close(grads[parameter], expected.at(name), room, name);
 }

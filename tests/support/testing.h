@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/nn/gradcheck_gtest.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/test_paths.h>
@@ -30,7 +31,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numbers>
 #include <numeric>
 #include <optional>

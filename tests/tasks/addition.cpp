@@ -109,7 +109,7 @@ TEST(Run, WritesAModelThatOtherVerbsRead) {
   EXPECT_EQ(one.out.rfind("310 + 98 = ", 0), 0u) << one.out;
   EXPECT_NE(one.out.find("(actual answer: 408)\nCorrect: "), std::string::npos) << one.out;
   const Ran as_json = run_command({"test", "addition", "--expression", "310+98", "--json"}, folder);
-  EXPECT_EQ(nlohmann::json::parse(as_json.out)["expected"], "408");
+  EXPECT_EQ(Json::parse(as_json.out)["expected"], "408");
   const Ran beyond = run_command({"test", "addition", "--expression", "700+98"}, folder);
   EXPECT_NE(beyond.out.find("trained with numbers up to 499"), std::string::npos) << beyond.out;
   EXPECT_TEXT(rejected(run_command({"test", "addition", "--expression", "31o+98"}, folder)));
@@ -120,7 +120,7 @@ TEST(Run, WritesAModelThatOtherVerbsRead) {
                             "Digit accuracy, by position", "Carries in the sum", "Digits of the longer number",
                             "3, one above 499", "not in training", "10 positions allow numbers of up to 4 digits"});
   const Ran counted = run_command({"test", "addition", "--count", "300", "--target", "0", "--json"}, folder);
-  const nlohmann::json told = nlohmann::json::parse(counted.out);
+  const Json told = Json::parse(counted.out);
   EXPECT_EQ(told["digit_accuracy"].size(), 3u);
   EXPECT_EQ(told["carries"].size(), 3u);
   EXPECT_EQ(told["digits"].size(), 5u);

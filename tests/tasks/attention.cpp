@@ -10,7 +10,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using namespace tests;
 
 Tensor matrix(const json& values, int64_t rows, int64_t columns) {

@@ -72,11 +72,11 @@ TEST_F(CheckpointFile, IsASafetensorsFile) {
   const std::string file = slurp(path);
   uint64_t length = 0;
   std::memcpy(&length, file.data(), 8);
-  const auto header = nlohmann::json::parse(file.substr(8, length));
+  const auto header = Json::parse(file.substr(8, length));
   EXPECT_EQ(header["__metadata__"]["kind"], "tapegrad checkpoint");
   EXPECT_EQ(header["__metadata__"]["step"], "7");
-  EXPECT_EQ(header["draws"].dump(), R"({"data_offsets":[8,10],"dtype":"U8","shape":[2]})");
-  EXPECT_EQ(header["w.a"].dump(), R"({"data_offsets":[0,8],"dtype":"F32","shape":[2]})");
+  EXPECT_EQ(header["draws"], Json::parse(R"({"data_offsets":[8,10],"dtype":"U8","shape":[2]})"));
+  EXPECT_EQ(header["w.a"], Json::parse(R"({"data_offsets":[0,8],"dtype":"F32","shape":[2]})"));
   EXPECT_EQ(file.substr(8 + length), std::string("\0\0\x80\x3f\0\0\0\x40\x01\xc8", 10));
 }
 
@@ -103,7 +103,7 @@ TEST(Version01, ItsModelsAreRead) {
     const Ran ran =
         run_command({"test", task, "--model", kOld + task + ".safetensors", "--count", "50", "--json"}, folder);
     ASSERT_EQ(ran.code, 1) << ran.err;
-    const auto json = nlohmann::json::parse(ran.out);
+    const auto json = Json::parse(ran.out);
     EXPECT_NEAR(json["token_accuracy"].get<double>(), token_accuracy, 0.0005) << task;
   }
   const Ran text = successful(run_command(

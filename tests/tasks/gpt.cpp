@@ -42,7 +42,7 @@ TEST_F(GptCommand, TrainsGeneratesAndTests) {
 
   const Ran tested =
       successful(run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json"}));
-  const auto json = nlohmann::json::parse(tested.out);
+  const auto json = Json::parse(tested.out);
   EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(json["loss"].get<double>()), 1e-9);
   EXPECT_EQ(json["tokens"].get<int64_t>(),  // every token but the first
             static_cast<int64_t>(load_gpt(model).tokenizer->encode(kGPTText).size()) - 1);
@@ -57,7 +57,7 @@ TEST_F(GptCommand, TrainsGeneratesAndTests) {
   const auto change = [&](const char* type) {  // of the loss
     const Ran ran = successful(
         run_command({"test", "gpt", "--model", model, "--text", folder / "text.txt", "--json", "--dtype", type}));
-    return std::abs(nlohmann::json::parse(ran.out)["loss"].get<double>() - json["loss"].get<double>());
+    return std::abs(Json::parse(ran.out)["loss"].get<double>() - json["loss"].get<double>());
   };
   const double rounded = change("bfloat16"), of_bytes = change("int8"), coarse = change("int4");
   EXPECT_GT(rounded, 0);
@@ -145,7 +145,7 @@ TEST_F(GptCommand, HuggingFacesFoldersAreWrittenAndRead) {
 TEST_F(GptCommand, NoamReachesTheMetricsAndTheReport) {
   successful(run_command(small_gpt_run(folder, "run", {"--schedule", "noam", "--warmup", "6", "--factor", "0.5"})));
   int64_t steps = 0;
-  for (const nlohmann::json& json : json_lines(folder / "run/metrics.jsonl")) {
+  for (const Json& json : json_lines(folder / "run/metrics.jsonl")) {
     if (!json.contains("step")) continue;
     const double step = json["step"];
     EXPECT_NEAR(json["lr"].get<double>(),
@@ -186,8 +186,8 @@ TEST_F(GptCommand, RejectsWrongRequests) {
   successful(run_command(small_gpt_run(folder, "again", {"--max-steps", "1", "--save-hugging-face", hf})));
   const std::string config = slurp(hf + "/config.json");
   const auto said = [&] { return run_command({"generate", "gpt", "--model", hf, "--prompt", "x"}); };
-  const auto with = [&](const nlohmann::json& members) {
-    auto changed = nlohmann::json::parse(config);
+  const auto with = [&](const Json& members) {
+    auto changed = Json::parse(config);
     changed.update(members);
     spill(hf + "/config.json", changed.dump());
     const Ran ran = said();
@@ -195,7 +195,7 @@ TEST_F(GptCommand, RejectsWrongRequests) {
     return ran;
   };
   expect_errors("tasks/errors/gpt.txt", "configurations that do not fit", folder,
-                [&](const Arguments& members) { return with(nlohmann::json::parse(members.at(0))); });
+                [&](const Arguments& members) { return with(Json::parse(members.at(0))); });
   EXPECT_NE(slurp(hf + "/tokenizer_config.json").find("PreTrainedTokenizerFast"), std::string::npos);
 
   // A tokenizer that does not fit is an error before anything is printed; with ids in and out it is not needed.

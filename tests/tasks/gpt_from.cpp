@@ -12,8 +12,8 @@ using namespace tests;
 // A random GPT-2 of transformers: width 16, 2 layers, context 32, a vocabulary of 290 padded to 296.
 const std::string kHuggingFace = std::string(kTestsDir) + "/data/hugging_face_gpt2";
 
-nlohmann::json config_of(const std::string& model) {
-  return nlohmann::json::parse(load_safetensors(model + "/model.safetensors").metadata.at("config"));
+Json config_of(const std::string& model) {
+  return Json::parse(load_safetensors(model + "/model.safetensors").metadata.at("config"));
 }
 
 std::map<std::string, std::vector<float>> values_of(const nn::AnyDecoder& model) {
@@ -33,7 +33,7 @@ using GptFrom = InAFolder;
 
 TEST_F(GptFrom, FirstLossesAreThoseOfTransformers) {
   expect_losses_of_transformers("hugging_face_gpt2", folder / "run");
-  const nlohmann::json config = config_of(folder / "run");
+  const Json config = config_of(folder / "run");
   EXPECT_EQ(config["from"], kHuggingFace);
   EXPECT_EQ(config["vocab_size"], 296);
   EXPECT_EQ(config["context_length"], 32);
@@ -129,8 +129,8 @@ TEST_F(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   const std::string config = slurp(hf + "/config.json"), weights = slurp(hf + "/model.safetensors"),
                     tokenizer = slurp(hf + "/tokenizer.json");
   expect_errors("tasks/errors/gpt_from.txt", "weights of another configuration", folder, [&](const Arguments& members) {
-    auto changed = nlohmann::json::parse(config);
-    changed.update(nlohmann::json::parse(members.at(0)));
+    auto changed = Json::parse(config);
+    changed.update(Json::parse(members.at(0)));
     return with("config.json", changed.dump());
   });
   expect_error(with("config.json", config.substr(0, 40)), 1, {hf + "/config.json", "is not complete JSON"});
@@ -169,14 +169,14 @@ TEST_F(GptFrom, WrongOptionsAreRejectedByName) {
 
 // --- LoRA ---
 
-Tensor last_two_logits(const nn::AnyDecoder& model, const nlohmann::json& expected) {
+Tensor last_two_logits(const nn::AnyDecoder& model, const Json& expected) {
   const Tensor logits = (*model)(ids(expected["ids"]));
   return narrow(logits, 1, logits.size(1) - 2, 2);
 }
 
 TEST(GptLora, PeftsAdapterGivesPeftsLogits) {
   const TemporaryFolder folder;
-  const nlohmann::json expected = stored("hugging_face_gpt2/adapter.json");
+  const Json expected = stored("hugging_face_gpt2/adapter.json");
   const std::string adapter = kHuggingFace + "/adapter";
   const Room room{1e-5, 1e-5};
   expect_close(last_two_logits(load_gpt(kHuggingFace).model, expected), expected["without_adapter"], room,
@@ -191,9 +191,11 @@ TEST(GptLora, PeftsAdapterGivesPeftsLogits) {
   ASSERT_EQ(ours.tensors.size(), theirs.tensors.size());
   for (const NamedTensor& t : theirs.tensors)
     EXPECT_EQ(ours[t.name].to_vector<float>(), t.tensor.to_vector<float>()) << t.name;
-  const auto a = nlohmann::json::parse(slurp(folder / "again/adapter_config.json"));
-  auto b = nlohmann::json::parse(slurp(adapter + "/adapter_config.json"));
-  std::sort(b["target_modules"].begin(), b["target_modules"].end());
+  const auto a = Json::parse(slurp(folder / "again/adapter_config.json"));
+  auto b = Json::parse(slurp(adapter + "/adapter_config.json"));
+  auto targets = b["target_modules"].get<std::vector<std::string>>();
+  std::ranges::sort(targets);
+  b["target_modules"] = targets;
   for (const auto& [key, value] : a.items()) EXPECT_EQ(value, b[key]) << key;
   nn::merge_lora(adapted.model);
   expect_close(last_two_logits(adapted.model, expected), expected["last_two_logits"], room, "merged");
@@ -216,7 +218,7 @@ TEST(GptLora, TrainsAdaptersThatOtherVerbsRead) {
   const auto loss = [&](const Arguments& model) {
     const Ran tested =
         successful(run_command(joined({"test", "gpt", "--text", kVerdict, "--max-tokens", "400", "--json"}, model)));
-    return tested.code == 0 ? nlohmann::json::parse(tested.out)["loss"].get<double>() : 0;
+    return tested.code == 0 ? Json::parse(tested.out)["loss"].get<double>() : 0;
   };
   const double expected = loss({"--model", folder / "run"});
   EXPECT_LT(expected, loss({"--model", kHuggingFace}) - 0.01);

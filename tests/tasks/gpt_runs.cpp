@@ -133,7 +133,7 @@ TEST_F(GptRun, TrainsInBFloat16) {
   const Ran wide = run_command(small_gpt_run(folder, "wide"));
   const auto last_loss = [&](const std::string& name) {
     double loss = 0;
-    for (const nlohmann::json& m : json_lines(folder / (name + "/metrics.jsonl")))
+    for (const Json& m : json_lines(folder / (name + "/metrics.jsonl")))
       if (m.contains("step")) loss = m["loss"];
     return loss;
   };
@@ -236,7 +236,7 @@ TEST_F(GptRun, KeepsTheBestModel) {
       small_gpt_run(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"})));
   std::string best = "none";
   double least = kInf;
-  for (const nlohmann::json& json : json_lines(folder / "run/metrics.jsonl")) {
+  for (const Json& json : json_lines(folder / "run/metrics.jsonl")) {
     if (!json.contains("validation_loss") || json["validation_loss"].get<double>() >= least) continue;
     least = json["validation_loss"], best = std::to_string(json["step"].get<int64_t>());
   }

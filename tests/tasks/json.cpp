@@ -147,7 +147,7 @@ TEST(ForeignFiles, AreRecognisedByTheirFirstBytes) {
       {zip_start("a.txt"), "a ZIP archive (unzip it first)"}};
   for (const auto& [text, kind] : pairs_of_lines("tasks/errors/texts.txt", "first bytes of a file")) {
     std::string start;  // a string of JSON, whose characters are bytes
-    const std::string characters = nlohmann::json::parse(text);
+    const std::string characters = Json::parse(text);
     for (std::string_view rest = characters; !rest.empty();) {
       const data::Character c = data::first_character(rest);
       start += static_cast<char>(c.code);
@@ -246,13 +246,13 @@ TEST_F(JsonFiles, ADeepConfigurationIsAnErrorOfTheCommand) {
 }
 
 TEST_F(JsonFiles, AStringThatIsNotUtf8IsWrittenAsBytes) {
-  const nlohmann::json value{{"a", "caf\xc3\xa9"}, {"b", {1, "\xff/x"}}};
+  const Json value{{"a", "caf\xc3\xa9"}, {"b", {1, "\xff/x"}}};
   EXPECT_EQ(json::text_of(value), "{\"a\":\"caf\xc3\xa9\",\"b\":[1,{\"bytes\":[255,47,120]}]}");
   const std::string odd = folder / "\xff";
   std::filesystem::copy_file(std::string(tests::kTestsDir) + "/data/version_0_1/copy.safetensors", odd);
   const tests::Ran ran = run_command({"test", "copy", "--model", odd, "--count", "2", "--json"});
   EXPECT_EQ(ran.code, 1) << ran.err;
-  const auto found = nlohmann::json::parse(ran.out);
+  const auto found = Json::parse(ran.out);
   EXPECT_EQ(found["model"]["bytes"].size(), odd.size());
   EXPECT_EQ(found["model"]["bytes"].back(), 255);
 }

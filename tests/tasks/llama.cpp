@@ -8,7 +8,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using namespace tests;
 
 // Written by tests/data/make_llama.py with transformers.
@@ -49,7 +49,7 @@ TEST(LlamaTokenizers, RejectWhatTheyDoNotSupport) {
     std::string folder, pointer;
     words >> folder >> pointer;
     json changed = json::parse(slurp(folder_of(folder) + "/tokenizer.json"));
-    words >> changed[json::json_pointer(pointer)];
+    at_path(changed, pointer) = json::parse(change.substr(change.find(' ', change.find(' ') + 1)));
     return error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); });
   });
   json fewer = json::parse(slurp(folder_of("llama2_tiny") + "/tokenizer.json"));
@@ -97,7 +97,8 @@ TEST(LlamaTokenizers, Metaspace) {
   EXPECT_NE(first->encode("one</s>two"), legacy->encode("one</s>two"));
   changed["pre_tokenizer"]["prepend_scheme"] = "never";
   expect_parts(error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); }), {"expected the decoder Replace"});
-  changed["decoder"]["decoders"].erase(3);  // Strip
+  json& decoders = changed["decoder"]["decoders"];  // the last strips
+  decoders = json::array({decoders[0], decoders[1], decoders[2]});
   EXPECT_EQ(data::parse_tokenizer(changed.dump(), "never")->encode(" one"), legacy->encode("one"));
   changed["pre_tokenizer"]["prepend_scheme"] = "always";
   EXPECT_ERROR(data::parse_tokenizer(changed.dump(), "t.json"));

@@ -7,7 +7,6 @@ namespace tapegrad::metrics {
 namespace {
 
 using namespace tests;
-using Json = nlohmann::json;
 
 const Json& metrics_golden() {
   static const Json json = stored("metrics.json");

@@ -184,12 +184,12 @@ TEST_F(TaskOptions, ProfilesOfRuns) {
   EXPECT_EQ(weights("run"), weights("plain"));
   expect_parts(ran.out, {"3 steps (first ", "linear backward", "optimizer.step", "encoder.layers.", "of peak",
                          "peak rates", "Trace: "});
-  const auto trace = nlohmann::json::parse(slurp(folder / "run/trace.json"));
+  const auto trace = Json::parse(slurp(folder / "run/trace.json"));
   EXPECT_GT(trace.at("traceEvents").size(), 100u);
 
   const Ran gpt = successful(
       run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--profile", "--json", "--untrained-losses"})));
-  const auto report = nlohmann::json::parse(gpt.out);  // nothing else is printed
+  const auto report = Json::parse(gpt.out);  // nothing else is printed
   EXPECT_EQ(report.at("steps"), 2);
   EXPECT_GT(report.at("phases").at("evaluation"), 0);
   double linear = 0;
@@ -268,16 +268,15 @@ TEST_F(TaskOptions, Generation) {
     return run_command(
         joined({"test", "gpt", "--model", folder / "run", "--text", folder / "text.txt", "--json"}, more));
   };
-  const auto of = [&](const char* count) { return nlohmann::json::parse(tested({"--max-tokens", count}).out); };
+  const auto of = [&](const char* count) { return Json::parse(tested({"--max-tokens", count}).out); };
   const auto six = of("97"), all = of("100"), seven = of("113");  // windows of 16; the last of `all` has 3 targets
   EXPECT_EQ(six["tokens"], 96);
   EXPECT_EQ(all["tokens"], 99);
   EXPECT_EQ(seven["tokens"], 112);
-  const auto sum = [](const nlohmann::json& json) { return json["loss"].get<double>() * json["tokens"].get<double>(); };
+  const auto sum = [](const Json& json) { return json["loss"].get<double>() * json["tokens"].get<double>(); };
   EXPECT_GT(sum(all), sum(six));
   EXPECT_LT(sum(all), sum(seven));
-  EXPECT_EQ(nlohmann::json::parse(tested({"--max-tokens", "1000000"}).out)["tokens"],
-            nlohmann::json::parse(tested({}).out)["tokens"]);
+  EXPECT_EQ(Json::parse(tested({"--max-tokens", "1000000"}).out)["tokens"], Json::parse(tested({}).out)["tokens"]);
 }
 
 TEST_F(TaskOptions, EveryUpdateRuleTrains) {

@@ -293,7 +293,7 @@ TEST_F(ParserCommand, NestedRunFromTrainingToPicture) {
   expect_parts(rates.out, {"60 expressions up to depth 2 that training has not sampled", "exact match", "node accuracy",
                            "structure", "well-formed", "depth  expressions  exact trees", "Input: y=(1+2)*3"});
   expect_error(test({"--count", "60"}), 1, {"[test parser] exact match", "is below the target 0.99"});
-  const nlohmann::json told = nlohmann::json::parse(test({"--count", "60", "--target", "0", "--json"}).out);
+  const Json told = Json::parse(test({"--count", "60", "--target", "0", "--json"}).out);
   EXPECT_EQ(told["count"], 60);
   EXPECT_TRUE(told["node_accuracy"].is_number());
   EXPECT_TRUE(told["by_depth"].is_array());

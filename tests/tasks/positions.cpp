@@ -29,7 +29,7 @@ TEST_F(TasksPositions, EveryKindTrainsAndAnswersLongerSequencesToo) {
     const std::string model = out + "/model.safetensors";
     const Ran tested = successful(run_command(
         {"test", "copy", "--model", model, "--count", "20", "--target", "0", "--beams", "3", "--json"}, folder));
-    EXPECT_EQ(nlohmann::json::parse(tested.out)["beams"], 3);
+    EXPECT_EQ(Json::parse(tested.out)["beams"], 3);
     const Ran longer =
         run_command({"test", "copy", "--model", model, "--count", "10", "--target", "0", "--seq-length", "9"}, folder);
     if (positions == "learned") {
@@ -156,7 +156,7 @@ TEST_F(TasksPositions, LongerProblemsOfTheOtherTasks) {
   const Arguments few{"--count", "10", "--target", "0", "--json"};
   const auto widest = [&](const std::string& out, const Arguments& more = {}) -> int64_t {
     const Ran ran = successful(test("addition", out, joined(few, more)));
-    return nlohmann::json::parse(ran.out)["digits"].back()["digits"];
+    return Json::parse(ran.out)["digits"].back()["digits"];
   };
   train("addition", "table", {"--max-digits", "2", "--max-position-embeddings", "5"});
   train("addition", "pair", {"--max-digits", "2", "--positions", "composite", "--composite-added", "learned"});
@@ -205,25 +205,25 @@ TEST(ComparePositions, WritesATableAndPicturesAndContinues) {
   ASSERT_EQ(all.size(), 13u);
   EXPECT_TRUE(std::equal(before.begin(), before.end() - 1, all.begin()));
   const auto accuracies = [](const std::string& line) {
-    nlohmann::json found = nlohmann::json::parse(line);
+    Json found = Json::parse(line);
     for (const char* measured : {"step_ms", "answer_ms"}) found.erase(measured);
     return found;
   };
-  const nlohmann::json repeated = accuracies(before.back());
+  const Json repeated = accuracies(before.back());
   EXPECT_TRUE(std::any_of(all.begin() + 4, all.end(), [&](const auto& line) { return accuracies(line) == repeated; }));
   EXPECT_TRUE(faults_of_svg(slurp(folder / "out/positions.svg")).empty());
   EXPECT_TRUE(faults_of_page(slurp(folder / "out/positions.html")).empty());
 
-  const nlohmann::json told = nlohmann::json::parse(more.out);
+  const Json told = Json::parse(more.out);
   EXPECT_EQ(told["seeds"], 2);
   EXPECT_EQ(told["steps"], 3);
   ASSERT_EQ(told["parser"].size(), 3u);
-  const nlohmann::json& rope = told["parser"][2];
+  const Json& rope = told["parser"][2];
   EXPECT_EQ(rope["kind"], "rope");
   for (const char* name :
        {"trained", "trained_tokens", "longer", "longer_tokens", "step_ms", "answer_ms", "memory_mb"}) {
     SCOPED_TRACE(name);
-    const nlohmann::json& of = rope[name];
+    const Json& of = rope[name];
     ASSERT_EQ(of["runs"].size(), 2u);
     const double a = of["runs"][0], b = of["runs"][1];
     EXPECT_NEAR(of["mean"], (a + b) / 2, 1e-12);

@@ -21,9 +21,9 @@ TEST(SelfTest, ComputesThePublishedBitsInEveryFamilyWithAnyNumberOfThreads) {
     const std::string family(name(families[i % families.size()]));
     const Ran ran = run_command({"info", "--self-test", "--json", "--threads", std::to_string(threads[i])},
                                 {.environment = {"TAPEGRAD_KERNELS=" + family}});
-    const nlohmann::json all = nlohmann::json::parse(ran.out);
+    const Json all = Json::parse(ran.out);
     EXPECT_EQ(ran.code, 0) << family << ": " << all["differ"];
-    EXPECT_EQ(all["differ"], nlohmann::json::array());
+    EXPECT_EQ(all["differ"], Json::array());
     EXPECT_EQ(all["kernels"], family);
     EXPECT_EQ(all["bits"].size(), tasks::published_bits().size());
   }

@@ -16,9 +16,9 @@ namespace {
 using namespace tests;
 
 // The results of a run, without its speed.
-std::vector<nlohmann::json> decided(const std::string& file) {
-  std::vector<nlohmann::json> all = json_lines(file);
-  for (nlohmann::json& line : all) line.erase("tokens_per_s");
+std::vector<Json> decided(const std::string& file) {
+  std::vector<Json> all = json_lines(file);
+  for (Json& line : all) line.erase("tokens_per_s");
   return all;
 }
 
@@ -96,13 +96,13 @@ TEST_F(Train, WritesItsFiles) {
   EXPECT_NE(ran.out.find("wrong"), std::string::npos) << "of the rows of the last step";
   EXPECT_EQ(ran.out.find("\n0."), std::string::npos) << ran.out;
 
-  std::vector<nlohmann::json> lines = json_lines(out + "/metrics.jsonl");
+  std::vector<Json> lines = json_lines(out + "/metrics.jsonl");
   ASSERT_EQ(lines.size(), 23u);
   EXPECT_EQ(printed_bits(ran.out), "bits " + lines.back().at("bits").get<std::string>());
   lines.pop_back();
   int64_t step = 0, epoch = 0;
   double sum = 0;
-  for (const nlohmann::json& line : lines) {
+  for (const Json& line : lines) {
     if (line.contains("epoch")) {
       EXPECT_EQ(line["epoch"], epoch++);
       EXPECT_NEAR(line["loss"].get<double>(), sum / 10, 1e-12);
@@ -127,7 +127,7 @@ TEST_F(Train, WritesItsFiles) {
   // The last run is found without a name, and fails a target that it cannot reach.
   expect_error(run_command({"test", "copy", "--count", "50"}, folder), 1, {"[test copy] exact match"});
   const Ran tested = successful(run_command({"test", "copy", "--count", "50", "--target", "0", "--json"}, folder));
-  const nlohmann::json told = nlohmann::json::parse(tested.out);
+  const Json told = Json::parse(tested.out);
   EXPECT_EQ(told["count"], 50);
   EXPECT_EQ(told["passed"], true);
   successful(run_command({"test", "copy", "--model", out, "--count", "50", "--target", "0", "--json"}));
@@ -156,7 +156,7 @@ TEST_F(Train, NoProgressPrintsNothing) {
 TEST_F(Train, NoamScheduleReachesTheMetrics) {
   successful(run_command(tiny_run("copy", folder / "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"}),
                          folder));
-  for (const nlohmann::json& line : json_lines(folder / "run/metrics.jsonl")) {
+  for (const Json& line : json_lines(folder / "run/metrics.jsonl")) {
     if (!line.contains("step")) continue;
     const double step = line["step"];
     EXPECT_NEAR(line["lr"].get<double>(),

@@ -10,7 +10,6 @@ namespace {
 using namespace tests;
 namespace fs = std::filesystem;
 using Ids = std::vector<int64_t>;
-using Json = nlohmann::json;
 
 // A task's batch and a text's batch are two types, which one file can use.
 static_assert(!std::is_same_v<tasks::Tokens, data::Tokens>);

@@ -12,7 +12,6 @@ namespace tapegrad::tasks {
 namespace {
 
 using namespace tests;
-using Json = nlohmann::json;
 
 TextModelConfig tiny_config(TextEncoderKind encoder = TextEncoderKind::hierarchy) {
   TextModelConfig config{.vocab_size = 11, .classes = 3};

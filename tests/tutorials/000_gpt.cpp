@@ -4,7 +4,7 @@
 namespace tapegrad {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using namespace tests;
 
 // tests/data/tutorials.json, written by make_tutorials.py: the tutorial's model in PyTorch, after manual_seed(123).

@@ -5,7 +5,7 @@
 namespace tapegrad {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 
 // tests/data/tutorials.json, written by make_tutorials.py: the results of the tutorial's unseeded code with seed 0.
 json results_with_seed_0() { return tests::stored("tutorials.json")["tutorial001"]; }

@@ -7,7 +7,7 @@ namespace tapegrad {
 namespace {
 
 using namespace tests;
-using nlohmann::json;
+using json = Json;
 
 constexpr int64_t kModel = 64, kHeads = 4;
 

@@ -35,8 +35,7 @@ TEST(Tutorial003_8_4_1, LayerNormDisplaySeed42) {
 
 // tests/data/tutorials.json, written by make_tutorials.py: the section's embedding with seed 0.
 TEST(Tutorial003_8_4_4, EmbeddingsOfTwoSequences) {
-  const auto golden = nlohmann::json::parse(
-      std::ifstream(std::string(tests::kTestsDir) + "/data/tutorials.json"))["tutorial003_embeddings"];
+  const Json golden = tests::stored("tutorials.json")["tutorial003_embeddings"];
   manual_seed(0);
   nn::Embeddings embeddings({.vocab_size = 1000, .hidden_size = 768, .max_position_embeddings = 512});
   nn::eval(embeddings);

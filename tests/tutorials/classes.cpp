@@ -58,7 +58,7 @@ TEST(TutorialClasses, GPTModelIsTheLibrarys) {
 
 // The tutorial's logits in PyTorch, also with its dropout masks.
 TEST(TutorialClasses, GPTModelHasPyTorchsLogits) {
-  const nlohmann::json g = stored("tutorials.json")["tutorial000"], c = g["config"];
+  const Json g = stored("tutorials.json")["tutorial000"], c = g["config"];
   manual_seed(123);
   tasks::tutorial000::GPTModel model({.vocab_size = c["vocab_size"],
                                       .context_length = c["context_length"],

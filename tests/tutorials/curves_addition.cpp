@@ -49,7 +49,7 @@ TEST(Tutorial003_8_5_2, WholeRun) {
 TEST(Tutorial003_8_5_2, FirstTwentyStepsOfOtherSeeds) { expect_first_losses_of_other_seeds(tutorial_options(), 1e-4); }
 
 TEST(Tutorial003_8_5_2, FirstBatches) {
-  const nlohmann::json expected = tests::stored("curves_addition.json");
+  const Json expected = tests::stored("curves_addition.json");
   RunOptions options = tutorial_options();
   options.config.dropout_prob = 0;  // the reference drew no dropout masks between its batches
   Trainer trainer(options);

@@ -20,7 +20,7 @@ RunOptions parser_options() {
 
 // The means of the epochs within 5 % or 0.02; at the end every expression is right.
 TEST(Tutorial003_8_5_3, WholeRun) {
-  const nlohmann::json reference = stored("parser_curves.json");
+  const Json reference = stored("parser_curves.json");
   Trainer trainer(parser_options());
   expect_curve(trainer,
                {"parser", reference["parser"], 1e-4, 3e-3, reference["epoch_loss"], reference["epoch_accuracy"]},

@@ -47,7 +47,7 @@ TEST(GPTFromScratch_2, TheVerdictHas5145Tokens) {
   EXPECT_EQ(tokenizer->decode(ids), text);
 
   // The training and validation parts, encoded separately.
-  const nlohmann::json parts = stored("the_verdict.json");
+  const Json parts = stored("the_verdict.json");
   const std::string_view all = text;
   EXPECT_EQ(tokenizer->encode(all.substr(0, 18431)), parts["train"].get<Ids>());
   EXPECT_EQ(tokenizer->encode(all.substr(18431)), parts["validation"].get<Ids>());
@@ -131,7 +131,7 @@ void expect_gradient_means() {
       {0.00020173587836325169, 0.00012011159560643137, 0.0007152039906941354, 0.0013988736318424344,
        0.005049645435065031},
       {0.22169792652130127, 0.20694106817245483, 0.32896995544433594, 0.2665732204914093, 1.3258540630340576}};
-  const nlohmann::json exact = stored("tutorials.json")["gradient_means_float64"];
+  const Json exact = stored("tutorials.json")["gradient_means_float64"];
   for (const bool shortcuts : {false, true}) {
     const std::vector<double> single = gradient_means(shortcuts, kFloat32), twice = gradient_means(shortcuts, kFloat64);
     for (std::size_t layer = 0; layer < 5; ++layer) {
@@ -162,7 +162,7 @@ TEST(GPTFromScratch_5, LoadersOfTheTrainingRun) {
 // The lines that the run prints, one per evaluation and one per sample: the first two, or all 28 with TAPEGRAD_LONG=1
 // (3.2 GB).
 TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
-  const nlohmann::json expected = stored("the_verdict_run.json");
+  const Json expected = stored("the_verdict_run.json");
   const std::vector<std::string> lines = expected["lines"];
   ASSERT_EQ(lines.size(), 28U);
   const std::size_t wanted = long_tests_are_wanted() ? lines.size() : 2;

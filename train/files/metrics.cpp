@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::train {
 namespace {
@@ -21,7 +20,7 @@ void each_line(const std::string& path, std::string_view text, const F& line) {
     const auto refuse = [&](const std::string& why) {
       fail("metrics", fmt::format("{}, line {}: {}", path, number, why));
     };
-    const nlohmann::json object = json::parse(text.substr(begin, end - begin), refuse);
+    const Json object = json::parse(text.substr(begin, end - begin), refuse);
     if (!json::member(object, "step").is_number_integer() && !json::member(object, "epoch").is_number_integer() &&
         !json::member(object, "bits").is_string())
       fail("metrics", fmt::format("{}, line {}: expected the object of a step or an epoch", path, number));
@@ -35,7 +34,7 @@ void each_line(const std::string& path, std::string_view text, const F& line) {
 void require_metrics(const std::string& path, std::string_view text) {
   const auto begins = [&](std::string_view key) { return text.substr(0, key.size()) == key.substr(0, text.size()); };
   if (text.find('\n') != text.npos) {
-    each_line(path, text, [](const nlohmann::json&, int64_t) { return false; });
+    each_line(path, text, [](const Json&, int64_t) { return false; });
   } else if (!begins("{\"step\":") && !begins("{\"epoch\":") && !begins("{\"bits\":")) {
     fail("metrics", fmt::format("{}: expected the lines of a run (without this file, the run begins a new one)", path));
   }
@@ -46,7 +45,7 @@ int64_t bytes_of_steps(const AppendFile& file, int64_t steps, int64_t steps_per_
   const std::string &path = file.path(), text = file.contents();
   require_metrics(path, text);
   int64_t kept = 0, seen = 0, epochs = 0;
-  each_line(path, text, [&](const nlohmann::json& object, int64_t end) {
+  each_line(path, text, [&](const Json& object, int64_t end) {
     if (object.contains("step")) {
       const auto step = object["step"].get<int64_t>();
       if (kept == 0 && step > 0) seen = step - 1, epochs = seen / steps_per_epoch;
@@ -83,28 +82,28 @@ std::string rate_text(double value) {
   return std::abs(value) < 1e15 ? fmt::format("{:.1f}", value) : number_text(value);
 }
 
-std::optional<double> maybe(const nlohmann::json& object, const char* key) {
-  const nlohmann::json& found = json::member(object, key);
+std::optional<double> maybe(const Json& object, const char* key) {
+  const Json& found = json::member(object, key);
   return found.is_number() ? std::optional(found.get<double>()) : std::nullopt;
 }
 
-double number(const nlohmann::json& object, const char* key) { return maybe(object, key).value_or(0); }
+double number(const Json& object, const char* key) { return maybe(object, key).value_or(0); }
 
 // A loss that was not finite is null.
-double loss_of(const nlohmann::json& object) {
+double loss_of(const Json& object) {
   return object.contains("loss") && object["loss"].is_null() ? kNotMeasured : number(object, "loss");
 }
 
 // ,"figures":{"critic loss":0.5}
 std::string figures_text(const std::vector<Figure>& figures) {
-  nlohmann::ordered_json object;
+  Json object;
   for (const Figure& one : figures) object[one.name] = one.value;  // null where it is not finite
-  return ",\"figures\":" + object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return ",\"figures\":" + object.dump(-1, false, Json::BadUtf8::replace);
 }
 
-std::vector<Figure> figures_of(const nlohmann::json& step) {
+std::vector<Figure> figures_of(const Json& step) {
   std::vector<Figure> figures;
-  const nlohmann::json& found = json::member(step, "figures");
+  const Json& found = json::member(step, "figures");
   if (!found.is_object()) return figures;
   for (const auto& [name, value] : found.items())
     figures.push_back({name, value.is_number() ? value.get<double>() : kNotMeasured});
@@ -150,8 +149,7 @@ void MetricsFile::add(const EpochMetrics& m) {
   std::string text =
       fmt::format("{{\"epoch\":{},\"loss\":{}{}", m.epoch, number_text(m.loss), accuracy_text(m.accuracy));
   // Bytes that are not UTF-8, which a byte vocabulary may generate, become U+FFFD.
-  if (m.sample)
-    text += ",\"sample\":" + nlohmann::json(*m.sample).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (m.sample) text += ",\"sample\":" + Json(*m.sample).dump(-1, false, Json::BadUtf8::replace);
   file_.append(text + "}\n");
 }
 
@@ -159,17 +157,19 @@ void MetricsFile::add_bits(std::string_view bits) { file_.append(fmt::format("{{
 
 Metrics read_metrics(const fs::path& path) {
   Metrics out;
-  each_line(path.string(), read_file(path), [&](const nlohmann::json& object, int64_t) {
+  each_line(path.string(), read_file(path), [&](const Json& object, int64_t) {
     if (object.contains("step")) {
-      out.steps.push_back({object["step"], loss_of(object), maybe(object, "accuracy").value_or(kNotMeasured),
-                           number(object, "lr"), number(object, "tokens_per_s"), maybe(object, "train_loss"),
+      out.steps.push_back({object["step"].get<int64_t>(), loss_of(object),
+                           maybe(object, "accuracy").value_or(kNotMeasured), number(object, "lr"),
+                           number(object, "tokens_per_s"), maybe(object, "train_loss"),
                            maybe(object, "validation_loss")});
       out.steps.back().figures = figures_of(object);
     } else if (object.contains("bits")) {
-      out.bits = object["bits"];
+      out.bits = object["bits"].get<std::string>();
     } else {
-      out.epochs.push_back({object["epoch"], loss_of(object), maybe(object, "accuracy").value_or(kNotMeasured), {}});
-      if (const nlohmann::json& sample = json::member(object, "sample"); sample.is_string())
+      out.epochs.push_back(
+          {object["epoch"].get<int64_t>(), loss_of(object), maybe(object, "accuracy").value_or(kNotMeasured), {}});
+      if (const Json& sample = json::member(object, "sample"); sample.is_string())
         out.epochs.back().sample = sample.get<std::string>();
     }
     return true;

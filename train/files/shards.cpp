@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using distributed::DividedTensor;
-using nlohmann::json;
+using json = Json;
 
 constexpr std::string_view kWhere = "checkpoint", kStart = "step-", kEnd = ".safetensors";
 
@@ -95,7 +95,7 @@ Shards::Shards(const std::string& path, const std::string& text) : path_(path) {
       if (!are_whole(tensor, shards_.size())) refuse(fmt::format("does not have all of \"{}\"", tensor.name));
       by_name_.emplace(tensor.name, tensors_.size() - 1);
     }
-  } catch (const json::exception&) {
+  } catch (const JsonError&) {
     refuse("is damaged");
   }
 }
@@ -103,14 +103,14 @@ Shards::Shards(const std::string& path, const std::string& text) : path_(path) {
 std::string Shards::text() const {
   json out{{"shards", json::array()}, {"tensors", json::array()}};
   for (const Shard& one : shards_)
-    out["shards"].push_back({{"file", one.name}, {"bytes", one.bytes}, {"checksum", one.checksum}});
+    out["shards"].push_back({{"bytes", one.bytes}, {"checksum", one.checksum}, {"file", one.name}});
   for (const DividedTensor& one : tensors_) {
     json parts = json::array();
     for (const auto& [rank, begin, end] : one.parts) parts.push_back({rank, begin, end});
-    out["tensors"].push_back({{"name", one.name},
-                              {"dtype", name(one.dtype)},
-                              {"shape", std::vector<int64_t>(one.shape.begin(), one.shape.end())},
-                              {"parts", parts}});
+    out["tensors"].push_back({{"dtype", name(one.dtype)},
+                              {"name", one.name},
+                              {"parts", parts},
+                              {"shape", std::vector<int64_t>(one.shape.begin(), one.shape.end())}});
   }
   return out.dump();
 }

@@ -1,6 +1,7 @@
 // Tables, charts and verdicts from the figures of heads.
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/language/messages.h>
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
@@ -264,22 +264,22 @@ std::string analysis_html(const std::vector<HeadFigures>& figures) {
 
 drawing::Drawing draw_analysis(const std::vector<HeadFigures>& figures) { return drawing::grid(charts(figures), 2); }
 
-nlohmann::ordered_json analysis_json(const std::vector<HeadFigures>& figures) {
-  nlohmann::ordered_json heads = nlohmann::ordered_json::array(), claims;
+Json analysis_json(const std::vector<HeadFigures>& figures) {
+  Json heads = Json::array(), claims;
   for (const HeadFigures& f : figures) {
-    nlohmann::ordered_json head{{"name", f.name},
-                                {"group", f.group},
-                                {"layer", f.layer},
-                                {"n", f.n},
-                                {"singular_values", f.map.singular_values},
-                                {"rank", f.map.rank},
-                                {"effective_rank", f.map.effective_rank},
-                                {"first_tenth", f.map.first_tenth},
-                                {"values_for_0.9", f.map.for_most},
-                                {"entropy", f.map.entropy},
-                                {"information", f.map.information},
-                                {"low_frequencies", f.map.low_frequencies},
-                                {"low_frequencies_if_flat", f.map.low_if_flat}};
+    Json head{{"name", f.name},
+              {"group", f.group},
+              {"layer", f.layer},
+              {"n", f.n},
+              {"singular_values", f.map.singular_values},
+              {"rank", f.map.rank},
+              {"effective_rank", f.map.effective_rank},
+              {"first_tenth", f.map.first_tenth},
+              {"values_for_0.9", f.map.for_most},
+              {"entropy", f.map.entropy},
+              {"information", f.map.information},
+              {"low_frequencies", f.map.low_frequencies},
+              {"low_frequencies_if_flat", f.map.low_if_flat}};
     if (f.self) head["distance"] = f.map.distance;
     if (f.has_vectors) {
       head["energies"] = f.hopfield.energies;

@@ -2,10 +2,10 @@
 // table, as HTML with charts, and as JSON.
 #pragma once
 
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tutorials/attention/figures.h>
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -37,6 +37,6 @@ std::vector<Claim> claims_about(const std::vector<HeadFigures>& figures);
 std::string analysis_text(const std::vector<HeadFigures>& figures);  // 80 columns
 std::string analysis_html(const std::vector<HeadFigures>& figures);
 drawing::Drawing draw_analysis(const std::vector<HeadFigures>& figures);
-nlohmann::ordered_json analysis_json(const std::vector<HeadFigures>& figures);
+Json analysis_json(const std::vector<HeadFigures>& figures);
 
 }  // namespace tapegrad::tasks

@@ -29,10 +29,10 @@ std::vector<DecodingStep> decoding_steps(const Tensor& logits, const std::vector
   return steps;
 }
 
-nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+Json heads_json(const std::vector<HeadMap>& heads) {
+  Json all = Json::array();
   for (const HeadMap& head : heads) {
-    nlohmann::ordered_json weights = nlohmann::ordered_json::array();
+    Json weights = Json::array();
     const std::vector<bool> masked = head.masked();
     for (std::size_t i = 0; i < masked.size(); ++i) {
       const float weight = head.weights[i];
@@ -51,8 +51,8 @@ nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads) {
   return {{"heads", all}};
 }
 
-nlohmann::ordered_json player_json(const std::vector<HeadMap>& heads, const Decoding& decoding) {
-  nlohmann::ordered_json steps = nlohmann::ordered_json::array(), pictures = nlohmann::ordered_json::array();
+Json player_json(const std::vector<HeadMap>& heads, const Decoding& decoding) {
+  Json steps = Json::array(), pictures = Json::array();
   for (const DecodingStep& step : decoding.steps)
     steps.push_back({{"row", step.row}, {"next", step.next}, {"given", step.given}, {"likely", step.likely}});
   for (const drawing::Drawing& picture : decoding.pictures) pictures.push_back(drawing::svg_element(picture));
@@ -61,7 +61,7 @@ nlohmann::ordered_json player_json(const std::vector<HeadMap>& heads, const Deco
     const bool known = std::find(groups.begin(), groups.end(), head.heading) != groups.end();
     if (!known && !head.group.starts_with("encoder")) groups.push_back(head.heading);
   }
-  nlohmann::ordered_json out = heads_json(heads);
+  Json out = heads_json(heads);
   out["decoding"] = {{"group", said(decoding.group)}, {"groups", groups},    {"read", decoding.read}, {"steps", steps},
                      {"ends", decoding.ends},         {"pictures", pictures}};
   return out;

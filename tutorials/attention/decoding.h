@@ -1,12 +1,12 @@
 // The steps in which a model writes its answer, for the player of `attention`.
 #pragma once
 
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,10 +37,10 @@ struct Decoding {
 Decoding decoding_of(const Task& task, const AttentionSample& sample);
 /// The heads for the widget attention.js: {"heads": [{"name", "group", "self", "rows", "columns", "weights"}]},
 /// weights in ten-thousandths, null where masked.
-nlohmann::ordered_json heads_json(const std::vector<HeadMap>& heads);
+Json heads_json(const std::vector<HeadMap>& heads);
 /// The data of the widget attention.js: {"heads": as in heads_json, "decoding": {"group", "groups", "read",
 /// "steps": [{"row", "next", "given", "likely": [[text, probability]]}], "ends", "pictures": [HTML]}}.
-nlohmann::ordered_json player_json(const std::vector<HeadMap>& heads, const Decoding& decoding);
+Json player_json(const std::vector<HeadMap>& heads, const Decoding& decoding);
 /// The player's part of a page, with its heading and a sentence.
 std::string player_html(const std::vector<HeadMap>& heads, const Decoding& decoding);
 

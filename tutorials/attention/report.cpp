@@ -54,7 +54,7 @@ int report_attention(const AttentionReport& r, const AttentionOutput& request,
     if (!figures.empty()) train::replace_file({folder, "analysis.svg"}, drawing::svg_file(draw_analysis(figures)));
   });
   if (request.json) {
-    nlohmann::ordered_json json = r.json;
+    Json json = r.json;
     json.update(analysis_json(figures));
     print_now(json::text_of(json) + "\n");
     return 0;

@@ -47,7 +47,7 @@ std::vector<HeadMap> heads_named(std::vector<HeadMap> heads, std::string_view on
 /// A model's heads while it reads an example, and what is said about them.
 struct AttentionReport {
   std::string task, model;
-  nlohmann::ordered_json json;  ///< task, model and example: what --json prints before the analysis
+  Json json;  ///< task, model and example: what --json prints before the analysis
   std::vector<HeadMap> heads;
   std::vector<HeadMap> drawn;  ///< of these as much as a page can hold
   Decoding decoding;

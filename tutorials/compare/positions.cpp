@@ -1,5 +1,6 @@
 // The comparison of positional encodings: settings, table, JSON and pictures.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/autograd/parallel.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
@@ -14,13 +15,10 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace tapegrad::tasks {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::string_view kName = "compare-positions", kResults = "results.jsonl";
 constexpr std::string_view kDrawing = "positions.svg", kPage = "positions.html";
@@ -39,15 +37,15 @@ std::vector<std::string> words_of(std::string_view option, const std::string& te
 
 // --- results in a file ---
 
-ordered_json json_of(const PositionRun& run) {
-  ordered_json json{{"task", run.task}, {"kind", run.kind}, {"seed", run.seed}};
-  for (const PositionMeasure& m : kPositionMeasures) json[std::string(m.name)] = run.*m.value;
+Json json_of(const PositionRun& run) {
+  Json json{{"task", run.task}, {"kind", run.kind}, {"seed", run.seed}};
+  for (const PositionMeasure& m : kPositionMeasures) json[m.name] = run.*m.value;
   return json;
 }
 
-PositionRun run_of(const ordered_json& json) {
-  PositionRun run{.task = json.at("task"), .kind = json.at("kind"), .seed = json.at("seed")};
-  for (const PositionMeasure& m : kPositionMeasures) run.*m.value = json.at(std::string(m.name));
+PositionRun run_of(const Json& json) {
+  PositionRun run{json.at("task").string(), json.at("kind").string(), json.at("seed").get<int64_t>()};
+  for (const PositionMeasure& m : kPositionMeasures) run.*m.value = json.at(m.name).get<double>();
   return run;
 }
 
@@ -71,8 +69,8 @@ std::vector<PositionRun> read_runs(const fs::path& file, const std::string& head
   require(line == header, "--out",
           fmt::format("{} has results of other settings (use another folder, or delete the file)", file.string()));
   try {
-    while (std::getline(in, line)) runs.push_back(run_of(ordered_json::parse(line)));
-  } catch (const nlohmann::json::exception&) {
+    while (std::getline(in, line)) runs.push_back(run_of(Json::parse(line)));
+  } catch (const JsonError&) {
     fail("compare", fmt::format("{}: expected a run as line {}, got \"{}\" (use another folder, or delete the file)",
                                 file.string(), runs.size() + 2, line.substr(0, 80)));
   }
@@ -144,10 +142,10 @@ std::string table_of(const std::string& title, const std::vector<Row>& rows) {
   return out;
 }
 
-ordered_json json_of(const std::vector<Row>& rows) {
-  ordered_json out = ordered_json::array();
+Json json_of(const std::vector<Row>& rows) {
+  Json out = Json::array();
   for (const Row& row : rows) {
-    ordered_json kind{{"kind", row.kind}};
+    Json kind{{"kind", row.kind}};
     for (const PositionMeasure& m : kPositionMeasures) {
       const Spread s = row(m.value);
       kind[std::string(m.name)] = {{"mean", s.mean}, {"deviation", s.deviation}};
@@ -301,7 +299,7 @@ int compare_positions(ComparePositionsRequest request) {
   };
   std::size_t done = 0;
   in_processes(static_cast<int64_t>(wanted.size()), num_threads(), job, [&](int64_t, const std::string& told) {
-    runs.push_back(run_of(ordered_json::parse(told)));
+    runs.push_back(run_of(Json::parse(told)));
     results.append(told + "\n");
     const PositionRun& run = runs.back();
     print_note(fmt::format("{} of {}: {} with {}, seed {}: exact {:.3f}, beyond {:.3f} (tokens {:.3f})\n", ++done,
@@ -312,7 +310,7 @@ int compare_positions(ComparePositionsRequest request) {
 
   std::string tables, body = "<h1>Positions</h1>\n";
   std::vector<drawing::Drawing> drawings;
-  ordered_json json = ordered_json::parse(header);
+  Json json = Json::parse(header);
   for (const char* key : {"tasks", "kinds", "out"}) json.erase(key);
   json["seeds"] = request.seeds;
   for (const std::string& task : request.all_tasks()) {

@@ -8,8 +8,6 @@
 #include <tapegrad/tutorials/compare/text.h>
 #include <tapegrad/tutorials/processor_time.h>
 
-#include <nlohmann/json.hpp>
-
 namespace tapegrad::tasks {
 namespace {
 
@@ -90,9 +88,8 @@ std::string row(const Result& result) {
   return out + '\n';
 }
 
-nlohmann::ordered_json json_of(const Result& result) {
-  nlohmann::ordered_json json{
-      {"task", result.task->words.name}, {"name", result.name}, {"tested", result.scores.examples}};
+Json json_of(const Result& result) {
+  Json json{{"task", result.task->words.name}, {"name", result.name}, {"tested", result.scores.examples}};
   if (result.steps > 0) {
     json["steps"] = result.steps;
     json["examples"] = result.examples;
@@ -128,7 +125,7 @@ int compare_text(const CompareTextRequest& request) {
   const std::unique_ptr<train::RunFolder> folder = take_folder(request.out);
   as_bad_request("--out", [&] { check_replaceable(folder->file(kTextDrawing)); });
   std::vector<Result> results;
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::array();
   const auto add = [&](Result result) {
     const bool first = results.empty() || results.back().task != result.task;
     if (!request.json && first)

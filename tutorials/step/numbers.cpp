@@ -14,8 +14,6 @@
 namespace tapegrad::tasks::step {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void append(std::vector<float>& out, const Tensor& x) {
@@ -24,7 +22,7 @@ void append(std::vector<float>& out, const Tensor& x) {
 }
 
 // A number in JSON, which has no infinities: JavaScript's Number() reads their names.
-ordered_json number_json(double x) {
+Json number_json(double x) {
   if (std::isfinite(x)) return x;
   return std::isnan(x) ? "NaN" : x < 0 ? "-Infinity" : "Infinity";
 }
@@ -42,7 +40,7 @@ class Nodes {
  public:
   explicit Nodes(const Step& step) : operations_(step.pass.operations), places_(operations_.size(), -1) {
     for (const Given& given : step.given) {
-      ordered_json node{{"op", given.op}, {"name", given.name}, {"inputs", given.inputs}};
+      Json node{{"op", given.op}, {"name", given.name}, {"inputs", given.inputs}};
       if (!given.settings.is_null()) node["settings"] = given.settings;
       known_[memory_of(given.value)] = add(std::move(node), given.value);
     }
@@ -50,7 +48,7 @@ class Nodes {
       if (operations_[i].gradient.defined()) places_[i] = add_operation(operations_[i]);
   }
 
-  ordered_json json = ordered_json::array();
+  Json json = Json::array();
   std::vector<float> values, gradients;
 
  private:
@@ -58,9 +56,9 @@ class Nodes {
   static Memory memory_of(const Tensor& x) { return {x.raw_data(), x.numel()}; }
   static std::vector<int64_t> sizes_of(const Dims& dims) { return {dims.begin(), dims.end()}; }
 
-  int64_t add(ordered_json node, const Tensor& value, const Tensor& gradient = {}) {
-    node.emplace("inputs", ordered_json::array());
-    node.emplace("settings", ordered_json::object());
+  int64_t add(Json node, const Tensor& value, const Tensor& gradient = {}) {
+    if (!node.contains("inputs")) node["inputs"] = Json::array();
+    if (!node.contains("settings")) node["settings"] = Json::object();
     node["shape"] = sizes_of(value.shape());
     node["at"] = values.size();
     append(values, value);
@@ -71,7 +69,7 @@ class Nodes {
   // A view of all elements of a tensor that is known, such as tokens [1, T] of [T], follows from it.
   int64_t constant(const std::string& name, const Tensor& given) {
     const Tensor value = unexpanded(given);
-    ordered_json node{{"op", "constant"}, {"name", name}};
+    Json node{{"op", "constant"}, {"name", name}};
     if (!value.is_contiguous()) return add(std::move(node), value);
     const auto [found, fresh] = known_.emplace(memory_of(value), -1);
     if (fresh) return found->second = add(std::move(node), value);
@@ -88,7 +86,7 @@ class Nodes {
   int64_t add_operation(const nn::WatchedOperation& op) {
     if (op.name == "leaf") return add({{"op", "parameter"}, {"name", op.module}}, op.value, op.gradient);
     const std::string name = fmt::format("{}{}{}", op.module, op.module.empty() ? "" : ".", op.name);
-    ordered_json node{{"op", op.name}, {"name", name}};
+    Json node{{"op", op.name}, {"name", name}};
     for (std::size_t k = 0; k < op.inputs.size(); ++k) node["inputs"].push_back(input(op, k, name));
     for (const auto& [key, setting] : op.settings) {
       const std::string called(key);
@@ -157,15 +155,15 @@ Step watched_step(nn::AnyModel model, const std::function<Tensor()>& loss, const
   return step;
 }
 
-ordered_json step_json(const Step& step) {
+Json step_json(const Step& step) {
   Nodes nodes(step);
   const optim::AdamWOptions& o = step.optimizer;
-  ordered_json json{{"task", step.task}, {"what", step.what}, {"loss", step.pass.result.item()}};
+  Json json{{"task", step.task}, {"what", step.what}, {"loss", step.pass.result.item()}};
   json["own_loss"] = step.own_loss;
   json["loss_after"] = step.loss_after;
   json["optimizer"] = {
       {"name", step.optimizer_name}, {"lr", o.lr}, {"eps", o.eps}, {"weight_decay", o.weight_decay.value_or(0.01)}};
-  json["vocabulary"] = ordered_json::array();
+  json["vocabulary"] = Json::array();
   for (int64_t id = 0; id < step.vocab_size; ++id) json["vocabulary"].push_back(step.token_text(id));
   json["nodes"] = std::move(nodes.json);
   json["values"] = to_base64(nodes.values);

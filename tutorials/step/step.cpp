@@ -161,7 +161,7 @@ void require_on_page(std::string_view operation) {
                       operation));
 }
 
-std::string step_page(const nlohmann::ordered_json& json, tutorial::Language language) {
+std::string step_page(const Json& json, tutorial::Language language) {
   for (const auto& node : json["nodes"])
     if (!node["inputs"].empty()) require_on_page(node["op"].get<std::string>());
   const std::string title(Text{"학습 한 단계의 모든 수", "Every number of one training step"}.in(language));
@@ -206,9 +206,9 @@ Step read_step(const Request& request) {
 int explain_step(const Request& request) {
   const Step step = read_step(request);
   const tutorial::Language language = language_named(request.language.value_or(""));
-  const nlohmann::ordered_json json = step_json(step);
+  const Json json = step_json(step);
   const std::string page = step_page(json, language);
-  const double loss = json["loss"];
+  const auto loss = json["loss"].get<double>();
   if (!(std::abs(loss - step.own_loss) <= 1e-3 * (1 + std::abs(loss)))) {
     fail("explain step", fmt::format("expected the loss of the model, {}, from its operations one by one, got {}",
                                      step.own_loss, loss));

@@ -1,6 +1,7 @@
 // `explain step`: every number of one training step of the reader's own model, on a page that computes them again.
 #pragma once
 
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/nn/watch.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/tasks/language/language.h>
@@ -8,7 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,11 +32,11 @@ int explain_step(const Request& request);
 
 /// A tensor that the pass was given, and that the reader can edit (tokens) or that follows from such a one.
 struct Given {
-  std::string op;                        ///< "tokens", or an operation of step.js
-  std::string name;                      ///< "source"
-  Tensor value;                          ///< the tensor in the pass, or one in the same memory
-  nlohmann::ordered_json settings = {};  ///< of tokens "fixed", and "link": which list follows an edit
-  std::vector<int64_t> inputs = {};      ///< indices of earlier ones
+  std::string op;                    ///< "tokens", or an operation of step.js
+  std::string name;                  ///< "source"
+  Tensor value;                      ///< the tensor in the pass, or one in the same memory
+  Json settings = {};                ///< of tokens "fixed", and "link": which list follows an edit
+  std::vector<int64_t> inputs = {};  ///< indices of earlier ones
 };
 
 /// A training step: its forward pass with all gradients, and the update.
@@ -59,9 +59,9 @@ Step read_step(const Request& request);
 /// The numbers of a step, which the page shows: JSON with "nodes" (operation, name, inputs, settings, "tensors", which
 /// are settings that are nodes, shape, and "at", the place of its values), "values" and "gradients" (base64 of float32,
 /// little-endian), "loss", and "loss_after", after one update of all parameters by AdamW.
-nlohmann::ordered_json step_json(const Step& step);
+Json step_json(const Step& step);
 /// The page with these numbers. BadRequest for an operation that it cannot compute.
-std::string step_page(const nlohmann::ordered_json& json, tutorial::Language language);
+std::string step_page(const Json& json, tutorial::Language language);
 
 /// The operations that the page can compute: the table of step.js.
 std::vector<std::string_view> page_operations();

@@ -9,7 +9,7 @@ namespace tapegrad::tasks::tutorial {
 
 std::string_view script(std::string_view name) { return text_of_file(fmt::format("tutorials/widgets/{}.js", name)); }
 
-std::string widget_html(std::string_view name, const nlohmann::ordered_json& data) {
+std::string widget_html(std::string_view name, const Json& data) {
   return fmt::format(
       "<div class=\"touch\" data-widget=\"{}\">\n<script type=\"application/json\">{}</script>\n</div>\n"
       "<script>\n{}{}touch.start();\n</script>\n",

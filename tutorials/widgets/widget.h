@@ -1,9 +1,9 @@
 // Interactive widgets on pages: a script of this folder and its data.
 #pragma once
 
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/train/drawing/page.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -13,7 +13,7 @@ namespace tapegrad::tasks::tutorial {
 std::string_view script(std::string_view name);
 
 /// The element of the widget <name>.js with its data, and the scripts that fill it; one per page.
-std::string widget_html(std::string_view name, const nlohmann::ordered_json& data);
+std::string widget_html(std::string_view name, const Json& data);
 /// CSS rules for PageOptions::style of a page with a widget.
 std::string_view widget_style();
 /// The options of a page with a widget, in the language of the locale.

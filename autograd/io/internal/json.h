@@ -4,10 +4,10 @@
 #pragma once
 
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,62 +24,36 @@ int depth_of(std::string_view text);
 inline constexpr std::string_view kIncomplete = "is not complete JSON";
 
 // Takes a member of the outermost object as soon as it is parsed; what it leaves in `value` is dropped.
-using TakeMember = std::function<void(const std::string& name, nlohmann::json& value)>;
+using TakeMember = std::function<void(const std::string& name, Json& value)>;
 
 // The JSON of `text`, in time proportional to its length. For anything else, and for a key that occurs twice in one
 // object (of which a parser alone would keep the last), `why` is set: it continues a sentence whose subject is the
 // text. `offset` is where the text begins in its file.
-nlohmann::json parse_or_why(std::string_view text, std::string& why, int max_depth = kMaxDepth, uint64_t offset = 0,
-                            const TakeMember& take = nullptr);
+Json parse_or_why(std::string_view text, std::string& why, int max_depth = kMaxDepth, uint64_t offset = 0,
+                  const TakeMember& take = nullptr);
 
 // The same. Calls refuse(why), which must throw.
 template <class Refuse>
-nlohmann::json parse(std::string_view text, const Refuse& refuse, int max_depth = kMaxDepth, uint64_t offset = 0,
-                     const TakeMember& take = nullptr) {
+Json parse(std::string_view text, const Refuse& refuse, int max_depth = kMaxDepth, uint64_t offset = 0,
+           const TakeMember& take = nullptr) {
   std::string why;
-  nlohmann::json parsed = parse_or_why(text, why, max_depth, offset, take);
+  Json parsed = parse_or_why(text, why, max_depth, offset, take);
   if (why.empty()) return parsed;
   refuse(why);
   fail("json", why);
 }
 
 // The member of an object; null for another value, and where there is none.
-inline const nlohmann::json& member(const nlohmann::json& value, std::string_view key) {
-  static const nlohmann::json kNull;
-  const auto found = value.is_object() ? value.find(key) : value.end();
-  return value.is_object() && found != value.end() ? *found : kNull;
-}
+inline const Json& member(const Json& value, std::string_view key) { return value[key]; }
 
 // A value for a message: its first 80 characters, in ASCII.
-inline std::string shown(const nlohmann::json& value) {
-  const std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+inline std::string shown(const Json& value) {
+  const std::string text = value.dump(-1, true, Json::BadUtf8::replace);
   return text.size() <= 80 ? text : text.substr(0, 77) + "...";
 }
 
 // The text of a value that we made. A string that is not UTF-8, as the name of a file may be, becomes the object
 // {"bytes":[...]}, so that nothing is lost and nothing throws. (Keys are ours.)
-template <class Json>
-std::string text_of(const Json& value) {
-  const auto valid = [](const Json& json) {
-    try {
-      json.dump();
-      return true;
-    } catch (const nlohmann::json::type_error&) {
-      return false;
-    }
-  };
-  if (valid(value)) return value.dump();
-  Json copy = value;
-  const auto repair = [&](auto&& self, Json& json) -> void {
-    if (json.is_string() && !valid(json)) {
-      const std::string text = json.template get<std::string>();
-      json = Json{{"bytes", std::vector<unsigned char>(text.begin(), text.end())}};
-    } else if (json.is_structured()) {
-      for (Json& element : json) self(self, element);
-    }
-  };
-  repair(repair, copy);
-  return copy.dump();
-}
+std::string text_of(const Json& value);
 
 }  // namespace tapegrad::json

@@ -33,7 +33,7 @@ inline bool has_key(std::string_view only, std::string_view key) {
 // What is wrong with the first key of an object that no list knows: a sentence for an error, or an empty text. A value
 // that is null counts as missing, and a key that begins with "_" as a note of the program that wrote it. With `off`, so
 // does a switch that is off: false, [] or {}.
-inline std::string unknown_key(const nlohmann::json& object, std::initializer_list<KnownKeys> lists, bool off = false) {
+inline std::string unknown_key(const Json& object, std::initializer_list<KnownKeys> lists, bool off = false) {
   for (const auto& [key, value] : object.items()) {
     bool known = value.is_null() || key.starts_with('_');
     for (const KnownKeys& list : lists) {
@@ -41,7 +41,7 @@ inline std::string unknown_key(const nlohmann::json& object, std::initializer_li
       const std::string only = fmt::format(" {} ", list.only), start = fmt::format(" {}=", key);
       const std::size_t at = only.find(start) + start.size();
       if (known || at < start.size() || key.find_first_of(" =") != std::string::npos) continue;
-      const nlohmann::json expected = nlohmann::json::parse(only.substr(at, only.find(' ', at) - at));
+      const Json expected = Json::parse(only.substr(at, only.find(' ', at) - at));
       if (value != expected) return fmt::format("expected {} {}, got {}", key, shown(expected), shown(value));
       known = true;
     }

@@ -184,7 +184,7 @@ Tensor fused(const std::string& formula, const Inputs& x) {
 }
 
 void add_formulas(CaseTable& t) {
-  t.call("fuse", [](auto& x, auto& args) { return fused(args["formula"], x); });
+  t.call("fuse", [](auto& x, auto& args) { return fused(args["formula"].string(), x); });
   t.samples("fuse", [](const Tensor& x) { return fuse(kGeluFormula, x); });
   for (const char* formula : {"swish", "functions", "powers"}) {
     t.samples("fuse", BinaryFunction([formula](const Tensor& x, const Tensor& y) { return fused(formula, {x, y}); }));

@@ -1,11 +1,11 @@
 // Reads adapter_config.json of PEFT.
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/files.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/nn/models/detail/adapter_config.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::nn::detail {
 
@@ -24,19 +24,6 @@ constexpr std::string_view kUnsupported =
     "monteclora_config target_parameters trainable_token_indices use_bdlora use_dora use_qalora velora_config";
 // How training started. All others have changed the weights of the base model.
 constexpr std::string_view kStarts = "eva gaussian orthogonal";
-
-// The keys of a member of the text that is an object, in their order.
-std::vector<std::string> names_of(std::string_view key, std::string_view text) {
-  std::vector<std::string> names;
-  std::string member;
-  const auto parsed = nlohmann::json::parse(text, [&](int depth, auto event, const nlohmann::json& value) {
-    if (event != nlohmann::json::parse_event_t::key) return true;
-    if (depth == 1) member = value.get<std::string>();
-    if (depth == 2 && member == key) names.push_back(value.get<std::string>());
-    return true;
-  });
-  return names;
-}
 
 // Whether PEFT's regular expression (.*\.)?(pattern)$ matches a name, for patterns of letters, "." for any character,
 // "\" before a character that stands for itself, and "^" at the start.
@@ -85,9 +72,9 @@ bool ends_with_name(std::string_view path, std::string_view name) {
 
 AdapterConfig::AdapterConfig(const std::string& path) : path_(path) {
   const std::string text = read_file(path, json::kMaxBytes);
-  const nlohmann::json json = json::parse(text, [&](const std::string& why) { refuse(why); });
+  const Json json = json::parse(text, [&](const std::string& why) { refuse(why); });
   if (!json.is_object()) refuse(fmt::format("expected an object, got {}", json.type_name()));
-  read({json, kAdapter, path_}, text);
+  read({json, kAdapter, path_});
 }
 
 double AdapterConfig::scale_of(std::string_view layer, int64_t rank) const {
@@ -125,30 +112,29 @@ void AdapterConfig::require_plain_lora(const ConfigReader& config) const {
   }
 }
 
-void AdapterConfig::read(const ConfigReader& config, std::string_view text) {
+void AdapterConfig::read(const ConfigReader& config) {
   require_plain_lora(config);
   rank_ = config.size("r", 8);  // as PEFT has it
   alpha_ = config.number("lora_alpha", kFactor);
   dropout_ = config.number("lora_dropout", {.least = 0, .most = 1, .open_above = true}, 0);
   root_ = config.flag("use_rslora");
-  read_pattern(config, "alpha_pattern", text, alphas_);
-  read_pattern(config, "rank_pattern", text, ranks_);
+  read_pattern(config, "alpha_pattern", alphas_);
+  read_pattern(config, "rank_pattern", ranks_);
   // A text is a regular expression, and some layers are selected in further ways: then the tensors alone decide.
   const bool all = !is_set(config, "layers_to_transform") && !is_set(config, "exclude_modules");
   if (!is_set(config, "target_modules") || !config.json["target_modules"].is_array() || !all) return;
-  for (const nlohmann::json& target : config.json["target_modules"]) {
+  for (const Json& target : config.json["target_modules"]) {
     if (!target.is_string()) config.refuse("target_modules", "a text or a list of texts", target);
     targets_.push_back(target.get<std::string>());
   }
 }
 
 template <class T>
-void AdapterConfig::read_pattern(const ConfigReader& config, const char* key, std::string_view text,
-                                 Pattern<T>& numbers) const {
-  const nlohmann::json pattern = config.object(key);
+void AdapterConfig::read_pattern(const ConfigReader& config, const char* key, Pattern<T>& numbers) const {
+  const Json pattern = config.object(key);
   if (pattern.empty()) return;
   const std::string at = fmt::format("{}: {}", path_, key);
-  for (const std::string& name : names_of(key, text)) {
+  for (const auto& [name, value] : pattern.items()) {
     if (!is_simple(name)) refuse(fmt::format("expected names of layers in {}, got the expression \"{}\"", key, name));
     const ConfigReader one{pattern, kAdapter, at};
     const auto number = [&] {

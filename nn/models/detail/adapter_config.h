@@ -34,10 +34,10 @@ class AdapterConfig {
   using Pattern = std::vector<std::pair<std::string, T>>;
 
   [[noreturn]] void refuse(const std::string& why) const;
-  void read(const ConfigReader& config, std::string_view text);
+  void read(const ConfigReader& config);
   void require_plain_lora(const ConfigReader& config) const;
   template <class T>
-  void read_pattern(const ConfigReader& config, const char* key, std::string_view text, Pattern<T>& numbers) const;
+  void read_pattern(const ConfigReader& config, const char* key, Pattern<T>& numbers) const;
 
   std::string path_;
   int64_t rank_ = 0;

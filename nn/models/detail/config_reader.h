@@ -18,26 +18,23 @@ inline constexpr Limits kFactor{.least = 0, .most = 1e6, .open_below = true};
 
 // The members of one object. A member that is null counts as missing.
 struct ConfigReader {
-  const nlohmann::json& json;
+  const Json& json;
   std::string_view where;      // of errors: the file, or what reads it
   std::string_view file = {};  // where `where` does not name it
 
-  bool has(const char* key) const {
-    const auto found = json.find(key);
-    return found != json.end() && !found->is_null();
-  }
+  bool has(const char* key) const { return !json[key].is_null(); }
   // From 1 on.
   int64_t size(const char* key, std::optional<int64_t> otherwise = {}) const {
     constexpr uint64_t kMost = 100'000'000;  // of anything in a configuration
     if (!has(key) && otherwise) return *otherwise;
-    const nlohmann::json value = has(key) ? json[key] : nlohmann::json();
+    const Json& value = json[key];
     if (!value.is_number_unsigned() || value == 0 || value.get<uint64_t>() > kMost)
       refuse(key, fmt::format("a whole number from 1 to {}", kMost), value);
     return value.get<int64_t>();
   }
   double number(const char* key, const Limits& limits, std::optional<double> otherwise = {}) const {
     if (!has(key) && otherwise) return *otherwise;
-    const nlohmann::json value = has(key) ? json[key] : nlohmann::json();
+    const Json& value = json[key];
     if (!value.is_number() || !limits.accept(value.get<double>()))
       refuse(key, fmt::format("a number {}", limits.wording()), value);
     return value.get<double>();
@@ -53,8 +50,8 @@ struct ConfigReader {
     return json[key].is_string() ? json[key].get<std::string>() : tapegrad::json::shown(json[key]);
   }
   // A member that is an object; an empty one if it is missing.
-  nlohmann::json object(const char* key) const {
-    if (!has(key)) return nlohmann::json::object();
+  Json object(const char* key) const {
+    if (!has(key)) return Json::object();
     if (!json[key].is_object()) refuse(key, "an object", json[key]);
     return json[key];
   }
@@ -64,15 +61,15 @@ struct ConfigReader {
     const std::string why = tapegrad::json::unknown_key(json, lists, off);
     if (!why.empty()) fail(where, "{}{}{}", file, file.empty() ? "" : ": ", why);
   }
-  [[noreturn]] void refuse(std::string_view key, std::string_view needed, const nlohmann::json& value) const {
+  [[noreturn]] void refuse(std::string_view key, std::string_view needed, const Json& value) const {
     fail(where, "{}{}expected {} to be {}, got {}", file, file.empty() ? "" : ": ", key, needed,
          tapegrad::json::shown(value));
   }
 };
 
 // The object that the text of a file holds.
-inline nlohmann::json parsed_config(std::string_view text, std::string_view where) {
-  nlohmann::json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
+inline Json parsed_config(std::string_view text, std::string_view where) {
+  Json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
   if (!json.is_object()) fail(where, "expected an object, got {}", json.type_name());
   return json;
 }

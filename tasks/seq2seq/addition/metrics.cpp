@@ -1,12 +1,12 @@
 // Measures a trained model's accuracy by digit position, carries and length.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
@@ -23,7 +23,7 @@ struct Count {
 };
 
 // right [N, T]: the share of correct digits at each position.
-void report_digits(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& right) {
+void report_digits(ExtraMetrics& out, Json& json, const Tensor& right) {
   std::vector<double> shares = mean(right.to(kFloat64), {0}).to_vector<double>();
   constexpr std::size_t kTogether = 8;  // columns that fit the terminal
   out.text += "\nDigit accuracy, by position\n";
@@ -38,8 +38,7 @@ void report_digits(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor
   json["digit_accuracy"] = shares;
 }
 
-void report_carries(ExtraMetrics& out, nlohmann::ordered_json& json, const Tensor& source,
-                    const std::vector<bool>& exact) {
+void report_carries(ExtraMetrics& out, Json& json, const Tensor& source, const std::vector<bool>& exact) {
   const int64_t width = source.size(1) / 2;
   const auto digits = static_cast<std::size_t>(width);
   std::vector<Count> by_count(digits);
@@ -96,7 +95,7 @@ Batch problems_of(const Length& length, int64_t top, Generator& generator) {
 ExtraMetrics AdditionTask::extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
                                          Generator& generator) const {
   ExtraMetrics out;
-  nlohmann::ordered_json json;
+  Json json;
   const Tensor right = right_tokens(predicted, tests.target);
   report_digits(out, json, right);
   report_carries(out, json, tests.source, all(right, 1).to_vector<bool>());

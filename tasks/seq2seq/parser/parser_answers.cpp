@@ -1,5 +1,6 @@
 // Reports on the parser task's answers: trees, scores, and the tutorial's further examples.
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/parser/tree_drawing.h>
@@ -7,7 +8,6 @@
 #include <tapegrad/train/drawing/tables.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::tasks {
 namespace {
@@ -92,9 +92,9 @@ ParserScore score_trees(TreeForm form, const std::vector<Answer>& answers) {
 ExtraMetrics ParserTask::extra_metrics(const nn::Transformer& model, const Batch& tests, const Tensor& predicted,
                                        Generator&) const {
   const ParserScore score = score_trees(form_, answers_of(*this, tests, predicted, tests.source.size(0)));
-  nlohmann::ordered_json json{{"node_accuracy", share(score.right_nodes, score.nodes)},
-                              {"structure_accuracy", share(score.structure, score.expressions)},
-                              {"well_formed", share(score.whole, score.expressions)}};
+  Json json{{"node_accuracy", share(score.right_nodes, score.nodes)},
+            {"structure_accuracy", share(score.structure, score.expressions)},
+            {"well_formed", share(score.whole, score.expressions)}};
   ExtraMetrics out;
   out.text += fmt::format("  node accuracy   {:.5f} ({} of {})\n", share(score.right_nodes, score.nodes),
                           score.right_nodes, score.nodes);

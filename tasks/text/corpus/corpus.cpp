@@ -9,7 +9,6 @@
 #include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 namespace tapegrad::tasks {
@@ -23,7 +22,7 @@ std::string without_digits(std::string_view text) {
 }
 
 std::string line_of(const TextTask& task, const TextExample& example) {
-  nlohmann::ordered_json json{{"text", example.text}};
+  Json json{{"text", example.text}};
   if (task.asks) json["question"] = example.question;
   json[std::string(task.words.target)] = example.target;
   if (task.asks) json["start"] = example.start;
@@ -39,17 +38,17 @@ TextExample read_line(const TextTask& task, std::string_view line, const std::st
         fmt::format("{} {}", where,
                     continues ? "continues in the next line, expected one object per line (jq -c . FILE)" : why));
   };
-  const nlohmann::json json = json::parse(line, refuse);
+  const Json json = json::parse(line, refuse);
   if (!json.is_object()) refuse("is not a JSON object");
   const auto text = [&](std::string_view key) {
-    const nlohmann::json& found = json::member(json, key);
+    const Json& found = json::member(json, key);
     if (!found.is_string()) refuse(fmt::format("has no text \"{}\"", key));
     return found.get<std::string>();
   };
   TextExample example{.text = text("text"), .target = text(task.words.target)};
   if (!task.asks) return example;
   example.question = text("question");
-  const nlohmann::json& start = json::member(json, "start");
+  const Json& start = json::member(json, "start");
   if (!start.is_number_integer()) refuse("has no whole number \"start\"");
   example.start = start.get<int64_t>();
   const bool inside = example.start >= 0 && example.start <= static_cast<int64_t>(example.text.size());

@@ -28,15 +28,15 @@ int64_t today() {
 }
 
 // A program with its values and gradients, for PyTorch.
-nlohmann::json answers(const Program& program) {
+Json answers(const Program& program) {
   Tape tape;
   std::vector<Tensor> leaves;
   for (const Tensor& input : program.tensors(kFloat64)) leaves.push_back(input.as_leaf());
   const Tensor y = program(leaves), loss = sum(y * cos(arange(y.numel()).to(kFloat64)));
   const Gradients grads = tape.backward(loss);
-  nlohmann::json found{{"number", program.number}, {"python", program.python()}, {"cpp", program.cpp()}};
+  Json found{{"number", program.number}, {"python", program.python()}, {"cpp", program.cpp()}};
   found["y"] = y.detach().to_vector<double>();
-  found["grads"] = nlohmann::json::array();
+  found["grads"] = Json::array();
   for (const Tensor& leaf : leaves)
     found["grads"].push_back(leaf.numel() > 0 ? grads[leaf].to_vector<double>() : std::vector<double>());
   return found;

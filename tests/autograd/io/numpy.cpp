@@ -9,8 +9,6 @@
 namespace tapegrad::tests {
 namespace {
 
-using Json = nlohmann::json;
-
 void expect_array(const Tensor& x, const Json& expected, const std::string& what) {
   EXPECT_EQ(name(x.dtype()), expected["dtype"].get<std::string>()) << what;
   Shape shape;

@@ -67,7 +67,7 @@ inline const std::map<std::string, std::function<Made(const Parameters&)>>& dist
 }
 
 // [shape, numbers], where NaN and infinities are texts.
-inline Tensor read_tensor(const nlohmann::json& stored, DType dtype) {
+inline Tensor read_tensor(const Json& stored, DType dtype) {
   std::vector<double> values;
   for (const auto& x : stored[1]) values.push_back(x.is_string() ? std::stod(x.get<std::string>()) : x.get<double>());
   Shape shape;
@@ -76,8 +76,7 @@ inline Tensor read_tensor(const nlohmann::json& stored, DType dtype) {
 }
 
 // Within `room` of PyTorch's, relative and absolute; NaN equals NaN.
-inline void expect_like_pytorch(const Tensor& ours, const nlohmann::json& stored, double room,
-                                const std::string& what) {
+inline void expect_like_pytorch(const Tensor& ours, const Json& stored, double room, const std::string& what) {
   const Tensor theirs = read_tensor(stored, kFloat64);
   ASSERT_EQ(str(ours.shape()), str(theirs.shape())) << what;
   const std::vector<double> a = ours.detach().to(kFloat64).to_vector<double>(), b = theirs.to_vector<double>();
@@ -89,13 +88,13 @@ inline void expect_like_pytorch(const Tensor& ours, const nlohmann::json& stored
 }
 
 struct DistributionCase {
-  const nlohmann::json& stored;
+  const Json& stored;
   std::string name;
   DType dtype;
   double room;
   Parameters parameters;
 
-  explicit DistributionCase(const nlohmann::json& of)
+  explicit DistributionCase(const Json& of)
       : stored(of),
         name(of["name"].get<std::string>() + " in " + of["dtype"].get<std::string>()),
         dtype(of["dtype"] == "float32" ? kFloat32 : kFloat64),
@@ -106,8 +105,8 @@ struct DistributionCase {
   Tensor value() const { return read_tensor(stored["value"], dtype); }
 };
 
-inline const nlohmann::json& distribution_table() {
-  static const nlohmann::json all = stored("distributions.json");
+inline const Json& distribution_table() {
+  static const Json all = stored("distributions.json");
   return all;
 }
 

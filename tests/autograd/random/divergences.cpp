@@ -10,7 +10,7 @@ namespace {
 TEST(Divergences, EqualPyTorch) {
   EXPECT_GE(distribution_table()["divergences"].size(), 40u);
   for (const auto& of : distribution_table()["divergences"]) {
-    const auto make = [](const nlohmann::json& stored) {
+    const auto make = [](const Json& stored) {
       Parameters parameters;
       for (const auto& [key, value] : stored[1].items()) parameters[key] = read_tensor(value, kFloat64);
       return distribution_makers().at(stored[0])(parameters);
@@ -159,7 +159,7 @@ TEST(Divergences, HaveGradientsOnTheEdges) {
 }
 
 using dist::Distribution;
-using nlohmann::json;
+using json = Json;
 
 std::unique_ptr<Distribution> family_of_row(const std::string& family, const std::vector<Tensor>& p) {
   if (family == "Gamma") return std::make_unique<dist::Gamma>(p[0], p[1]);

@@ -5,7 +5,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 
 // tests/data/random.json, made by make_random.py in the same folder.
 const json& vectors() {

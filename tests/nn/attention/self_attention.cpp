@@ -200,7 +200,7 @@ TEST(GroupedQueries, ACacheKeepsTheirHeadsOnly) {
   EXPECT_EQ(cache.append(0, {step, step}).keys.shape(), (Shape{2, 2, 6, 2}));
 }
 
-void expect_pytorch(const nlohmann::json& entry, DType dtype, Room room) {
+void expect_pytorch(const Json& entry, DType dtype, Room room) {
   const std::string name = entry["name"].get<std::string>() + (dtype == kFloat32 ? ", float32" : ", float64");
   nn::AdditiveAttention attention(3, 5, 6);
   nn::to(attention, dtype);
@@ -223,7 +223,7 @@ void expect_pytorch(const nlohmann::json& entry, DType dtype, Room room) {
 }
 
 TEST(AdditiveAttention, EqualsPyTorch) {
-  for (const nlohmann::json& entry : stored("additive.json")) {
+  for (const Json& entry : stored("additive.json")) {
     expect_pytorch(entry, kFloat32, {1e-5, 2e-6});
     expect_pytorch(entry, kFloat64, {1e-8, 1e-9});
   }

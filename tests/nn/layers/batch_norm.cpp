@@ -5,7 +5,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using Values = std::vector<float>;
 
 const json& expected() {

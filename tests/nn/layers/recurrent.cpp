@@ -5,7 +5,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 
 // [shape, values]
 Tensor read(const json& entry) {

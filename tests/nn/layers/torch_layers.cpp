@@ -6,7 +6,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using Leaves = std::vector<Tensor>;
 
 const json& torch_layers() {

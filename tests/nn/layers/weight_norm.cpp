@@ -5,7 +5,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 
 // Trains and evaluates as tests/data/make_weight_norm.py.
 template <class Make>

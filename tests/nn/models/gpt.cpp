@@ -6,7 +6,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 
 // The small GPT that PyTorch ran: tests/data/gpt.json, made by make_gpt.py next to it.
 const json& gpt_golden() {
@@ -156,24 +156,22 @@ TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {
 }
 
 TEST(Gpt, ConfigurationsOfHuggingFaceWithWrongMembers) {
-  const auto read = [](const nlohmann::json& json) {
+  const auto read = [](const Json& json) {
     return error_of([&] { nn::gpt_config_of_hugging_face(json.dump(), "c.json"); });
   };
-  for (const auto& [json, type] : {std::pair{nlohmann::json::array(), "array"},
-                                   {nlohmann::json(3), "number"},
-                                   {nlohmann::json("x"), "string"},
-                                   {nlohmann::json(), "null"}})
+  for (const auto& [json, type] :
+       {std::pair{Json::array(), "array"}, {Json(3), "number"}, {Json("x"), "string"}, {Json(), "null"}})
     EXPECT_EQ(read(json), fmt::format("[c.json] expected an object, got {}", type));
   const nn::GPTConfig small{.vocab_size = 9, .context_length = 8, .emb_dim = 8, .n_heads = 2, .n_layers = 1};
-  const auto good = nlohmann::json::parse(nn::to_hugging_face_config(small));
+  const auto good = Json::parse(nn::to_hugging_face_config(small));
   EXPECT_EQ(read(good), "no error");
-  const nlohmann::json values{nullptr, true, -1, 0.5, 1e300, "4", nlohmann::json::array(), nlohmann::json::object()};
+  const Json values{nullptr, true, -1, 0.5, 1e300, "4", Json::array(), Json::object()};
   int wrong = 0;
   for (const char* key : {"model_type", "vocab_size", "n_positions", "n_embd", "n_head", "n_layer", "n_inner",
                           "resid_pdrop", "tie_word_embeddings", "activation_function", "layer_norm_epsilon",
                           "scale_attn_weights", "scale_attn_by_inverse_layer_idx"}) {
-    for (const nlohmann::json& value : values) {
-      nlohmann::json changed = good;
+    for (const Json& value : values) {
+      Json changed = good;
       changed[key] = value;
       const std::string error = read(changed);
       if (error == "no error") continue;

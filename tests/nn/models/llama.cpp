@@ -5,7 +5,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 
 // Written by tests/data/make_llama.py with transformers.
 constexpr const char* kFolders[] = {"llama2_tiny", "llama3_tiny"};

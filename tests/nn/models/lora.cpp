@@ -126,7 +126,7 @@ TEST_F(Adapters, IsWrittenAndReadUnderPeftsNames) {
   EXPECT_EQ(file["base_model.model.transformer.h.1.attn.c_attn.lora_A.weight"].shape(), Shape({3, 8}));
   EXPECT_EQ(file["base_model.model.transformer.h.1.attn.c_attn.lora_B.weight"].shape(), Shape({24, 3}));
   EXPECT_EQ(file["base_model.model.transformer.h.0.mlp.c_proj.lora_A.weight"].shape(), Shape({3, 32}));
-  const auto config = nlohmann::json::parse(slurp(folder / "adapter/adapter_config.json"));
+  const auto config = Json::parse(slurp(folder / "adapter/adapter_config.json"));
   EXPECT_EQ(config["peft_type"], "LORA");
   EXPECT_EQ(config["r"], 3);
   EXPECT_EQ(config["lora_alpha"], 6);
@@ -162,10 +162,10 @@ TEST_F(Adapters, JoinsUpdatesThatShareNoA) {
   save_adapter(model, folder / "adapter", {.names = gpt2_adapter_names});
   const SafeTensors file = load_safetensors(folder / "adapter/adapter_model.safetensors");
   EXPECT_EQ(file["base_model.model.transformer.h.0.attn.c_attn.lora_A.weight"].shape(), Shape({4, 8}));
-  const auto config = nlohmann::json::parse(slurp(folder / "adapter/adapter_config.json"));
+  const auto config = Json::parse(slurp(folder / "adapter/adapter_config.json"));
   EXPECT_EQ(config["r"], 4);
-  EXPECT_EQ(config["rank_pattern"], nlohmann::json::parse(R"({"h.0.attn.c_proj": 2, "h.1.attn.c_proj": 2})"));
-  EXPECT_EQ(config["alpha_pattern"], nlohmann::json::parse(R"({"h.0.attn.c_proj": 4, "h.1.attn.c_proj": 4})"));
+  EXPECT_EQ(config["rank_pattern"], Json::parse(R"({"h.0.attn.c_proj": 2, "h.1.attn.c_proj": 2})"));
+  EXPECT_EQ(config["alpha_pattern"], Json::parse(R"({"h.0.attn.c_proj": 4, "h.1.attn.c_proj": 4})"));
   EXPECT_EQ(config["target_modules"], (Names{"attn.c_proj", "transformer.h.0.attn.c_attn"}));
   GPTModel other = small_gpt();
   load_adapter(other, folder / "adapter", gpt2_adapter_names);
@@ -190,13 +190,12 @@ TEST_F(Adapters, OwnPathsWithoutNames) {
 // Under every rule for alpha and rank that PEFT has for single layers (make_peft_patterns.py).
 TEST_F(Adapters, PatternsAreThoseOfPeft) {
   const std::string data = std::string(tests::kTestsDir) + "/data/";
-  using Ordered = nlohmann::ordered_json;  // the first pattern counts
-  const Ordered file = Ordered::parse(slurp(data + "peft_patterns/cases.json"));
+  const Json file = Json::parse(slurp(data + "peft_patterns/cases.json"));
   const std::string base = data + "llama2_tiny/", text = slurp(data + "peft_patterns/adapter_config.json");
   std::filesystem::copy(data + "peft_patterns/adapter_model.safetensors", folder / "adapter_model.safetensors");
   for (const auto& one : file["cases"]) {
     SCOPED_TRACE(one["members"].dump());
-    Ordered config = Ordered::parse(text);
+    Json config = Json::parse(text);
     config.update(one["members"]);
     spill(folder / "adapter_config.json", config.dump());
     LlamaModel model(llama_config_of_hugging_face(slurp(base + "config.json"), "config.json"));
@@ -212,9 +211,9 @@ TEST_F(Adapters, ConfigurationsOfEveryPeftAreRead) {
   GPTModel model = small_gpt();
   lora(model, {.rank = 2, .targets = {"c_attn"}}, gpt2_adapter_names);
   save_adapter(model, folder / "a", {.names = gpt2_adapter_names});
-  const nlohmann::json versions = stored("peft_versions.json");
-  nlohmann::json config = versions["first"];
-  for (const nlohmann::json& more : versions["added"]) {
+  const Json versions = stored("peft_versions.json");
+  Json config = versions["first"];
+  for (const Json& more : versions["added"]) {
     config.update(more["members"]);
     spill(folder / "a/adapter_config.json", config.dump());
     GPTModel other = small_gpt();
@@ -243,15 +242,15 @@ TEST_F(Adapters, OfAnotherModelIsRejectedByName) {
   EXPECT_EQ(load(gpt(8, 3)),
             misfit + "it has no update for \"transformer.h.2.attn.c_attn\", which its target_modules name");
 
-  const auto with = [&](const nlohmann::json& members) {
-    auto json = nlohmann::json::parse(good_config);
+  const auto with = [&](const Json& members) {
+    auto json = Json::parse(good_config);
     json.update(members);
     spill(config, json.dump());
     return load(small_gpt());
   };
   const std::string at = "[adapter] " + config + ": ";
   for (const auto& [members, text] : pairs_of_lines("data/adapter_errors.txt"))
-    EXPECT_EQ(with(nlohmann::json::parse(members)), at + text);
+    EXPECT_EQ(with(Json::parse(members)), at + text);
   // The rank that the scale is made of is that of the tensors.
   const std::string ranks = misfit + "\"transformer.h.0.attn.c_attn\" has the rank 2, adapter_config.json has ";
   EXPECT_EQ(with({{"r", 4}}), ranks + "4");

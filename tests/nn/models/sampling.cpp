@@ -5,7 +5,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using Tokens = std::vector<int64_t>;
 
 Tokens tokens_of(const Tensor& tokens, int64_t i) { return tokens[i].to_vector<int64_t>(); }

@@ -6,7 +6,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 
 nn::TransformerConfig config_of(const json& c, double dropout) {
   return {.vocab_size = c["vocab_size"],

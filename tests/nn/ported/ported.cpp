@@ -14,7 +14,7 @@ namespace {
 
 // The files of one model.
 struct Ported {
-  nlohmann::json json;
+  Json json;
   SafeTensors file;
 
   explicit Ported(const std::string& name)
@@ -44,9 +44,9 @@ void expect_equal_to(const Tensor& ours, const Tensor& theirs, double room, cons
 // Compares some gradients element by element, and the norms of all. (A gradient of zeros, as that of the bias of keys,
 // is rounding here and there.)
 void expect_pytorchs_gradients(const Ported& golden, const NamedTensors& grads, double room) {
-  const nlohmann::json& norms = golden.json["norms"];
+  const Json& norms = golden.json["norms"];
   double largest = 0;
-  for (const nlohmann::json& norm : norms) largest = std::max(largest, norm.get<double>());
+  for (const auto& [name, norm] : norms.items()) largest = std::max(largest, norm.get<double>());
   for (const auto& [name, ours] : grads) {
     if (!norms.contains(name)) continue;
     const double theirs = norms[name];

@@ -5,7 +5,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using nn::Positions;
 
 constexpr std::string_view kLearnedKinds[] = {"conv",    "conv-multiscale", "lstm",   "ode",

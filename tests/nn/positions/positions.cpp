@@ -4,7 +4,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using nn::Positions;
 
 const json& positions_golden() {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/stored.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -25,14 +25,14 @@ inline Arguments verdict_run(const std::string& out, const Arguments& more) {
 
 inline std::vector<double> losses_in(const std::string& folder) {
   std::vector<double> losses;
-  for (const nlohmann::json& m : json_lines(folder + "/metrics.jsonl"))
+  for (const Json& m : json_lines(folder + "/metrics.jsonl"))
     if (m.contains("step")) losses.push_back(m["loss"]);
   return losses;
 }
 
 // 50 steps from the model in data/NAME have the losses in its losses.json: those of PyTorch's AdamW with transformers.
 inline void expect_losses_of_transformers(const std::string& name, const std::string& out) {
-  const nlohmann::json expected = stored(name + "/losses.json");
+  const Json expected = stored(name + "/losses.json");
   successful(run_command(
       verdict_run(out, {"--from", std::string(kTestsDir) + "/data/" + name, "--lr", "0.003", "--weight-decay", "0.1",
                         "--clip-grad", "1", "--seed", expected["seed"].dump(), "--max-steps", "50"})));

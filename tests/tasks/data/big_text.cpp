@@ -69,8 +69,7 @@ TEST(Cut, KeepsTheIds) {
         Ids both = tokenizer->encode(view.substr(0, at));
         const Ids second = tokenizer->encode(view.substr(at));
         both.insert(both.end(), second.begin(), second.end());
-        ASSERT_EQ(both, whole) << "cut at " << at << " of "
-                               << nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+        ASSERT_EQ(both, whole) << "cut at " << at << " of " << Json(text).dump(-1, true, Json::BadUtf8::replace);
         around.insert(text.substr(at - 1, 2));
       }
     }
@@ -125,7 +124,7 @@ TEST(SpecialTokens, AreFoundAsByPlainSearch) {
 
 // Searching for one after the other would compare 3,000 tokens of 1,500 bytes at each of 200,000 places.
 TEST(SpecialTokens, TakeLinearTime) {
-  nlohmann::json json = nlohmann::json::parse(load_tokenizer(kCut)->json());
+  Json json = Json::parse(load_tokenizer(kCut)->json());
   for (int i = 1; i <= 3000; ++i)
     json["added_tokens"].push_back(
         {{"id", 1256 + i}, {"content", std::string(static_cast<std::size_t>(i), 'a') + "#"}});

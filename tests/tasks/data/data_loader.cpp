@@ -61,7 +61,7 @@ TEST(Datasets, SubsetsAndRandomSplits) {
 }
 
 TEST(Samplers, DrawWhatPyTorchDraws) {
-  const auto golden = nlohmann::json::parse(slurp(std::string(kTestsDir) + "/data/loader.json"));
+  const auto golden = Json::parse(slurp(std::string(kTestsDir) + "/data/loader.json"));
   for (const auto& one : golden["samplers"]) {
     const int64_t size = one["size"], count = one["count"];
     const DataLoader loader(Counting{size},

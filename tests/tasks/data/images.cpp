@@ -34,7 +34,7 @@ class ImageFiles : public testing::Test {
     const Tensor c = arange(0, static_cast<double>(channels), 1, kFloat32).reshape({channels, 1, 1});
     return floor(x * 4 + y * 3 + c * 17);
   }
-  const nlohmann::json stored_ = stored("images.json");
+  const Json stored_ = stored("images.json");
   const TemporaryFolder folder_;
   const std::string path_ = folder_ / "image";
 };

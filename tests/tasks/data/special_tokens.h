@@ -1,12 +1,12 @@
 // Tokenizers with special tokens that are hard to find in a text.
 #pragma once
 
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 
 #include <initializer_list>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 namespace tapegrad::tests {
@@ -17,7 +17,7 @@ inline const std::string kCut = std::string(kTestsDir) + "/data/gpt2_cut";
 // The same with more special tokens.
 inline std::unique_ptr<data::Tokenizer> cut_with(std::initializer_list<const char*> special) {
   const std::unique_ptr<data::Tokenizer> cut = data::load_tokenizer(kCut);
-  nlohmann::json json = nlohmann::json::parse(cut->json());
+  Json json = Json::parse(cut->json());
   int64_t id = cut->size();
   for (const char* content : special) {
     json["added_tokens"].push_back({{"id", id++},

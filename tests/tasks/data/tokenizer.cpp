@@ -10,7 +10,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace tests;
 using Ids = std::vector<int64_t>;
-using Json = nlohmann::json;
 
 const fs::path kData = fs::path(kTestsDir) / "data";
 const fs::path kCut = kData / "gpt2_cut";  // GPT-2's vocabulary, its first 1000 merges

@@ -6,7 +6,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using namespace tests;
 using TokenIds = std::vector<int64_t>;
 
@@ -88,7 +88,7 @@ TEST_F(FilesNextToTokenizers, UnknownKeysOfATokenizerJsonAreErrors) {
   const json good = json::parse(slurp(folder_ / "tokenizer.json"));
   const auto with = [&](const char* pointer) {
     json changed = good;
-    changed[json::json_pointer(pointer)] = 3;
+    at_path(changed, pointer) = 3;
     return error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); });
   };
   const std::string end =
@@ -124,7 +124,7 @@ TEST(LlamaFolders, PartsOfATokenizerJson) {
   const json good = json::parse(slurp(data_folder("llama2_tiny/tokenizer.json")));
   const auto with = [&](const char* pointer, const json& value) {
     json changed = good;
-    changed[json::json_pointer(pointer)] = value;
+    at_path(changed, pointer) = value;
     const std::string what = error_of([&] { data::parse_tokenizer(changed.dump(), "t.json"); });
     return what.substr(what.find(": ") + 2);
   };

@@ -11,7 +11,7 @@
 namespace tapegrad::tasks {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using namespace tests;
 
 json player_of(const std::string& page) {

@@ -73,7 +73,7 @@ TEST_F(Plot, DrawsRunsOfEveryKindOverOneAnother) {
   EXPECT_NE(slurp(folder / "p/plot.svg").find("critic loss"), std::string::npos);
 
   const Ran json = successful(run_command(joined(runs, {"--out", folder / "p", "--json", "--first-step", "2"})));
-  const auto rows = nlohmann::json::parse(json.out)["runs"];
+  const auto rows = Json::parse(json.out)["runs"];
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0]["steps"], 20);
   EXPECT_EQ(rows[0]["bits"].get<std::string>().size(), 19U);

@@ -12,7 +12,7 @@
 namespace tapegrad::tasks::step {
 namespace {
 
-using nlohmann::json;
+using json = Json;
 using namespace tests;
 
 Request request_of(const std::string& model, const std::string& task) {

@@ -96,7 +96,7 @@ TEST(TutorialOriginals, EveryClassIsWrittenOutOnItsPage) {
 }
 
 TEST(TutorialOriginals, EverySectionHasItsHeading) {
-  const nlohmann::json places = stored("tutorial_pages.json")["places"];
+  const Json places = stored("tutorial_pages.json")["places"];
   for (const char* tutorial : {"000", "001", "003"}) {
     const std::set<std::string> known = places_where(original_of(tutorial), [](const OriginalPlace& place) {
       return !place.section.empty() && !place.headings.empty();

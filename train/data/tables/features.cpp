@@ -10,8 +10,6 @@
 namespace tapegrad::data {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr const char* kKey = "features";
 
 const ClassOptions* classes_of(const Column& column) { return std::get_if<ClassOptions>(&column.values); }
@@ -112,7 +110,7 @@ Features::Features(const std::map<std::string, std::string>& metadata) {
       deviations_.push_back(input.value("std", 1.0));
     }
     target_ = column_of(all.at("target"));
-  } catch (const Json::exception&) {
+  } catch (const JsonError&) {
     refuse("others");
   }
 }
@@ -127,7 +125,7 @@ std::map<std::string, std::string> Features::metadata() const {
   }
   try {
     return {{kKey, Json{{"inputs", inputs}, {"target", json_of(target_)}}.dump()}};
-  } catch (const Json::type_error&) {
+  } catch (const JsonError&) {
     fail("features", "expected names of columns and classes in UTF-8, got others");
   }
 }

@@ -68,12 +68,12 @@ class Lines {
 };
 
 // Appends the value of a field; returns why it cannot.
-std::string add_json(ColumnBuilder& builder, const nlohmann::json& value) {
+std::string add_json(ColumnBuilder& builder, const Json& value) {
   if (value.is_null()) return builder.add_missing();
   if (value.is_boolean()) return builder.add_boolean(value.get<bool>());
   if (!builder.of_numbers()) {
     if (!value.is_string()) return fmt::format("expected a string, got {}", json::shown(value));
-    return builder.add(std::string_view(value.get_ref<const std::string&>()));
+    return builder.add(std::string_view(value.string()));
   }
   if (value.is_number_float()) return builder.add(value.get<double>());
   if (!value.is_number()) return fmt::format("expected a number, got {}", json::shown(value));
@@ -104,15 +104,15 @@ JsonLines::JsonLines(const std::string& path, const std::vector<Column>& columns
   if (columns.empty()) fail("json_lines", fmt::format("{}: expected at least one field to read", path));
   for (std::string line; lines.next(line);) {
     if (line.find_first_not_of(" \t") == std::string::npos) continue;
-    const nlohmann::json object = json::parse(line, [&](const std::string& why) { refuse_line(lines, line, why); });
+    const Json object = json::parse(line, [&](const std::string& why) { refuse_line(lines, line, why); });
     if (!object.is_object()) {
       const bool list = object.is_array() && !object.empty() && object[0].is_object();
       lines.refuse(lines.number(), fmt::format("expected an object, got {}{}", json::shown(object),
                                                list ? " (jq -c '.[]' FILE makes lines of it)" : ""));
     }
     for (ColumnBuilder& builder : builders) {
-      const auto field = object.find(builder.name());
-      const std::string why = field == object.end() ? builder.add_missing() : add_json(builder, *field);
+      const Json* const field = object.find(builder.name());
+      const std::string why = !field ? builder.add_missing() : add_json(builder, *field);
       if (why.empty()) continue;
       fail("json_lines", fmt::format("{}, line {}, field \"{}\": {}", path, lines.number(), builder.name(), why));
     }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/train/data/byte_pair.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
 #include <tapegrad/train/data/split.h>
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 namespace tapegrad::data {
 namespace {
@@ -308,7 +308,6 @@ std::optional<int64_t> BytePairTokenizer::end_of_text() const {
 
 std::string BytePairTokenizer::json() const {
   if (!pairs_.source.empty()) return pairs_.source;
-  using Json = nlohmann::ordered_json;
   std::vector<std::string> written(pairs_.tokens.size());
   for (std::size_t id = 0; id < written.size(); ++id) {
     for (const char byte : pairs_.tokens[id]) written[id] += byte_symbol(static_cast<unsigned char>(byte));

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
 #include <tapegrad/train/data/utf8.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace tapegrad::data {
@@ -42,7 +42,7 @@ CharacterTokenizer::CharacterTokenizer(const std::unordered_map<std::string, int
     const int byte = detail::named_byte(token);
     if (byte < 0 && !is_character(token)) {
       fail(kCharacters, fmt::format("{}: expected a character or a byte (<0x00> to <0xFF>), got the token {}", where,
-                                    nlohmann::json(token).dump()));
+                                    Json(token).dump()));
     }
     add(byte < 0 ? token : std::string(1, static_cast<char>(byte)), id, byte);
   }
@@ -72,9 +72,8 @@ std::vector<int64_t> CharacterTokenizer::encode(std::string_view text) const {
       for (const char byte : bytes) {
         const int64_t id = byte_ids_[static_cast<unsigned char>(byte)];
         if (id < 0) {
-          const std::string what = c.valid
-                                       ? fmt::format("character {} (U+{:04X})", nlohmann::json(bytes).dump(), c.code)
-                                       : fmt::format("byte 0x{:02X}", static_cast<unsigned char>(byte));
+          const std::string what = c.valid ? fmt::format("character {} (U+{:04X})", Json(bytes).dump(), c.code)
+                                           : fmt::format("byte 0x{:02X}", static_cast<unsigned char>(byte));
           throw EncodeError(what, at, size());
         }
         ids.push_back(id);
@@ -99,7 +98,6 @@ std::string_view CharacterTokenizer::bytes(int64_t id) const {
 }
 
 std::string CharacterTokenizer::json() const {
-  using Json = nlohmann::ordered_json;
   std::string vocabulary;
   for (std::size_t id = 0; id < tokens_.size(); ++id) {
     const std::string& token = tokens_[id];

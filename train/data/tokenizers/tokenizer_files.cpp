@@ -10,7 +10,6 @@
 #include <tapegrad/train/data/tokenizers/detail/assembly.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 namespace tapegrad::data {
@@ -19,7 +18,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Json = nlohmann::json;
 using namespace detail;
 
 std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const fs::path& merges_path) {
@@ -53,7 +51,7 @@ std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const
 bool is_set(const Json& object, const char* key) {  // present, and neither null, false, "" nor []
   const Json& found = json::member(object, key);
   if (found.is_boolean()) return found.get<bool>();
-  if (found.is_string()) return !found.get_ref<const std::string&>().empty();
+  if (found.is_string()) return !found.string().empty();
   if (found.is_null() || found.is_structured()) return !found.empty();
   return found != 0;
 }
@@ -236,7 +234,7 @@ void add_merges(const FileName& place, const Json& model, Assembly& assembly) {
     if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
       left = merge[0].get<std::string>();
       right = merge[1].get<std::string>();
-    } else if (!merge.is_string() || !split_pair(merge.get_ref<const std::string&>(), left, right)) {
+    } else if (!merge.is_string() || !split_pair(merge.string(), left, right)) {
       place.fail_with("{}: expected two tokens, got {}", at, shown(merge));
     }
     assembly.add_merge(place, at, left, right);
@@ -248,7 +246,7 @@ void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
   for (const Json& added : json["added_tokens"]) {
     const Json &content = json::member(added, "content"), &id = json::member(added, "id");
     const bool known = id.is_number_unsigned() && id.get<uint64_t>() < kMostIds;
-    if (!known || !content.is_string() || content.get_ref<const std::string&>().empty())
+    if (!known || !content.is_string() || content.string().empty())
       place.fail_with("expected added tokens with content and id, got {}", shown(added));
     check_keys(place, "added_tokens: ", added, {kAddedKeys, kAddedHarmless});
     for (const char* key : {"single_word", "lstrip", "rstrip"}) {

@@ -10,8 +10,6 @@
 namespace tapegrad::data::detail {
 namespace {
 
-using Json = nlohmann::json;
-
 // ---- the keys of tokenizer_config.json; those that end with "_token" are tokens ----
 
 constexpr std::string_view kReadOfSettings =
@@ -122,8 +120,8 @@ class Reader {
   // A token is a text, or an object that has it as "content". An id of null is not known here.
   void add(const Json& token, const Json& id) {
     const Json content = token.is_object() ? token.value("content", Json()) : token;
-    const bool known = id.is_null() || (id.is_number_unsigned() && id < kMostIds);
-    if (!content.is_string() || content.get_ref<const std::string&>().empty() || !known) {
+    const bool known = id.is_null() || (id.is_number_unsigned() && id.get<uint64_t>() < kMostIds);
+    if (!content.is_string() || content.string().empty() || !known) {
       refuse(file_, fmt::format("expected tokens with a text and an id, got {}{}", json::shown(token),
                                 known ? "" : fmt::format(" with the id {}", json::shown(id))));
     }
@@ -155,10 +153,8 @@ class Reader {
 
 }  // namespace
 
-using Json = nlohmann::json;
-
 std::string shown(const Json& value) {
-  return value.is_structured() ? fmt::format("an {}", value.type_name()) : value.dump(-1, ' ', true).substr(0, 80);
+  return value.is_structured() ? fmt::format("an {}", value.type_name()) : value.dump(-1, true).substr(0, 80);
 }
 
 Json parse_json(const FileName& place, std::string_view text) {

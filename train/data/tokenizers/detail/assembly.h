@@ -49,9 +49,9 @@ struct FileName {
 };
 
 // A value as JSON, shortened; structures only by their type.
-std::string shown(const nlohmann::json& value);
-nlohmann::json parse_json(const FileName& place, std::string_view text);
-Vocabulary parse_vocabulary(const FileName& place, const nlohmann::json& json);
+std::string shown(const Json& value);
+Json parse_json(const FileName& place, std::string_view text);
+Vocabulary parse_vocabulary(const FileName& place, const Json& json);
 // "left right" -> both; false for anything else.
 bool split_pair(std::string_view line, std::string& left, std::string& right);
 // What is wrong with a token of another file that the vocabulary lacks.

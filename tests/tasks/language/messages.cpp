@@ -168,7 +168,7 @@ TEST(KoreanMessages, OfATableAreThoseOfItsRows) {
 
 TEST(KoreanMessages, HaveTheSameOptionsNumbersAndPlaceholders) {
   const std::regex options("--[a-z-]*[a-z]"), placeholders("\\{[a-z]+\\}"), decimals("[0-9]+\\.[0-9.]*[0-9]");
-  for (const auto& [en, ko] : tasks::all_messages()) {
+  for (const auto& [ko, en] : tasks::all_messages()) {
     for (const std::regex& form : {options, placeholders, decimals})
       EXPECT_EQ(pieces_of(en, form), pieces_of(ko, form)) << en << "\n" << ko;
     const std::regex numbers("[0-9]+");
@@ -194,7 +194,7 @@ Pieces fields_of(std::string_view text) {
 
 TEST(KoreanMessages, HaveTheSameReplacementFields) {
   EXPECT_EQ(fields_of("{} {:>8} {1}"), (Pieces{"0", "1:>8", "1"}));
-  for (const auto& [en, ko] : tasks::all_messages()) EXPECT_EQ(fields_of(en), fields_of(ko)) << en << "\n" << ko;
+  for (const auto& [ko, en] : tasks::all_messages()) EXPECT_EQ(fields_of(en), fields_of(ko)) << en << "\n" << ko;
 }
 
 TEST(KoreanMessages, OptionAndLocaleChooseThem) {

@@ -185,7 +185,7 @@ void take_language(std::vector<std::string>& words) {
   const bool joined = *option != "--lang";
   require(joined || std::next(option) != end, "--lang", "expected a value, got none");
   const std::string code = joined ? option->substr(option->find('=') + 1) : *std::next(option);
-  tutorial::set_language(language_named(code));
+  set_language(language_named(code));
   words.erase(option, std::next(option, joined ? 1 : 2));
 }
 

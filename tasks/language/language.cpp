@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace tapegrad::tasks::tutorial {
+namespace tapegrad::tasks {
 namespace {
 
 constexpr const char* kVariable = "TAPEGRAD_LANG";
@@ -31,4 +31,4 @@ void set_language(Language language) { setenv(kVariable, std::string(code_of(lan
 LanguageScope::LanguageScope(Language language) : before_(scope) { scope = language; }
 LanguageScope::~LanguageScope() { scope = before_; }
 
-}  // namespace tapegrad::tasks::tutorial
+}  // namespace tapegrad::tasks

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace tapegrad::tasks::tutorial {
+namespace tapegrad::tasks {
 
 enum class Language { ko, en };
 
@@ -36,4 +36,4 @@ class LanguageScope {
   std::optional<Language> before_;
 };
 
-}  // namespace tapegrad::tasks::tutorial
+}  // namespace tapegrad::tasks

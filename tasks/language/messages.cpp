@@ -6,25 +6,25 @@
 
 namespace tapegrad::tasks {
 
-std::string_view in_language(std::string_view english, tutorial::Language language) {
+std::string_view in_language(std::string_view english, Language language) {
   static const std::unordered_map<std::string_view, std::string_view> kKorean = [] {
     std::unordered_map<std::string_view, std::string_view> korean;
-    for (const Message& message : all_messages()) korean.emplace(message.en, message.ko);
+    for (const Text& message : all_messages()) korean.emplace(message.en, message.ko);
     return korean;
   }();
-  if (language == tutorial::Language::en) return english;
+  if (language == Language::en) return english;
   const auto found = kKorean.find(english);
   return found == kKorean.end() ? english : found->second;
 }
 
-std::string_view shown(std::string_view english) { return in_language(english, tutorial::language_of_locale()); }
+std::string_view shown(std::string_view english) { return in_language(english, language_of_locale()); }
 
 std::string said(std::string_view english) { return std::string(shown(english)); }
 
 std::vector<std::string_view> parts_of_help(std::string_view english) {
   constexpr std::string_view kNext = "; ", kNamed = ": ";
   std::vector<std::string_view> parts;
-  if (in_language(english, tutorial::Language::ko) != english) return {english};
+  if (in_language(english, Language::ko) != english) return {english};
   for (std::string_view rest = english; !rest.empty();) {
     std::string_view part = rest.substr(0, rest.find(kNext));
     rest.remove_prefix(std::min(rest.size(), part.size() + kNext.size()));

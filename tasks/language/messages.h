@@ -11,15 +11,11 @@
 
 namespace tapegrad::tasks {
 
-/// A text in both languages.
-struct Message {
-  std::string_view en, ko;
-};
 /// The catalogue ko.po, which cmake/messages.cmake writes into a source file.
-std::span<const Message> all_messages();
+std::span<const Text> all_messages();
 
 /// The text in this language; as it is where there is no message for it.
-std::string_view in_language(std::string_view english, tutorial::Language language);
+std::string_view in_language(std::string_view english, Language language);
 /// The text in the language of the environment.
 std::string_view shown(std::string_view english);
 

@@ -46,7 +46,7 @@ std::string filled(std::string_view text, const std::vector<Value>& values) {
 }
 
 std::string essay(std::string_view file, const std::vector<Value>& values, std::string_view part) {
-  const std::string_view language = tutorial::code_of(tutorial::language_of_locale());
+  const std::string_view language = code_of(language_of_locale());
   return filled(text_of_file(file, fmt::format("{}{}{}", part, part.empty() ? "" : ".", language)), values);
 }
 

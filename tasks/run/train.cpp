@@ -153,7 +153,7 @@ train::RunFiles files_of(Recipe& recipe, Recipe& defaults, const RunRequest& req
                         .announcement = recipe.announcement(loop),
                         .report = recipe.report()};
   files.report.rate = said("Learning rate ({})", recipe.training().schedule);
-  files.report.language = tutorial::code_of(tutorial::language_of_locale());
+  files.report.language = code_of(language_of_locale());
   files.report.words = shown;
   files.report.sections = [&recipe, folder = fs::path(request.out),
                            sections = std::move(files.report.sections)](const train::Metrics& metrics) {

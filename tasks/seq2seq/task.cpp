@@ -1,7 +1,6 @@
 // The default behaviour of a task.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/loss.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/train/drawing/tables.h>
@@ -9,6 +8,7 @@
 #include <algorithm>
 
 namespace tapegrad::tasks {
+
 TestSet Task::test_set(int64_t count, Generator& generator) const {
   return {draw(count, generator), fmt::format("{} new sequences", count)};
 }
@@ -16,8 +16,6 @@ TestSet Task::test_set(int64_t count, Generator& generator) const {
 Batch Task::read_expression(std::string_view) const { bad_request("--expression", "this task reads no expressions"); }
 
 Tensor Task::source_mask(const Tensor& source) const { return nn::padding_mask(source); }
-
-Tensor Task::loss(const Tensor& outputs, const Tensor& target) const { return nn::sequence_loss(outputs, target); }
 
 std::string Task::source_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }
 std::string Task::target_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }

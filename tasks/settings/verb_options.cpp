@@ -46,10 +46,10 @@ void add_model(Fields& f, std::string& model) {
       .otherwise("the last run's");
 }
 
-tutorial::Language language_named(std::string_view code) {
-  if (code.empty()) return tutorial::language_of_locale();
-  if (code == "ko") return tutorial::Language::ko;
-  if (code == "en") return tutorial::Language::en;
+Language language_named(std::string_view code) {
+  if (code.empty()) return language_of_locale();
+  if (code == "ko") return Language::ko;
+  if (code == "en") return Language::en;
   bad_request("--lang", fmt::format("expected one of ko, en, got \"{}\"", code));
 }
 

@@ -37,7 +37,7 @@ void add_changes(Fields& fields, const Fields& settings, std::string_view otherw
 /// The option --model of a verb that reads the model of a run.
 void add_model(Fields& fields, std::string& model);
 /// The language that --lang names; that of the environment for an empty text. BadRequest for another one.
-tutorial::Language language_named(std::string_view code);
+Language language_named(std::string_view code);
 /// The option --json.
 void add_json(Fields& fields, bool& json);
 

@@ -1,6 +1,7 @@
 // Tutorial 003, section 8.5.2: the numbers that the tutorial prints for the addition task.
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/tutorials/programs/given.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -57,10 +58,7 @@ TEST(Tutorial003_8_5_2, Configuration) {
 
 // -log(0.8) - log(0.7) - log(0.8) = 0.803.
 TEST(Tutorial003_8_5_2, LossByHand) {
-  const Tensor outputs = log(tensor({{0.1, 0.8, 0.1, 0., 0., 0., 0., 0., 0., 0.},
-                                     {0.1, 0.1, 0.7, 0.1, 0., 0., 0., 0., 0., 0.},
-                                     {0.8, 0.1, 0.1, 0., 0., 0., 0., 0., 0., 0.}}))
-                             .reshape({1, 3, 10});
+  const Tensor outputs = log(tasks::given::added());
   const Tensor target = tensor({1, 2, 0}).reshape({1, 3});
   EXPECT_NEAR(task().loss(outputs, target).item(), 0.803, 5e-4);
   EXPECT_NEAR(task().loss(cat({outputs, outputs}), cat({target, target})).item(), 0.803,

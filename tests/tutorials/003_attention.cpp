@@ -1,20 +1,17 @@
 // Tutorial 003, sections 8.2.1 to 8.2.5: attention over word vectors, and the two masks, beyond the printed numbers.
 #include <tapegrad/tests/support/printed.h>
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/tutorials/programs/given.h>
 #include <tapegrad/tutorials/programs/roles.h>
 
 namespace tapegrad {
 namespace {
 
 using tests::expect_prints;
-
-// Vectors of three numbers for time, flies, like, an, arrow; the tutorial computes these sections in float64.
-Tensor words() {
-  return tensor({{0.2, 0.8, 0.3}, {0.7, 0.2, 0.9}, {0.3, 0.5, 0.2}, {0.1, 0.3, 0.4}, {0.8, 0.1, 0.6}}, kFloat64);
-}
+namespace given = tasks::given;
 
 TEST(Tutorial003_8_2_2, ContextualVectorsInOneCall) {
-  const Tensor x = words(), contextual = matmul(softmax(matmul(x, x.t())), x);
+  const Tensor x = given::time_flies(), contextual = matmul(softmax(matmul(x, x.t())), x);
   const Tensor fused = scaled_dot_product_attention(x, x, x, {.scale = 1.0});
   EXPECT_LT(amax(abs(fused - contextual)).item(), 1e-15);
 }
@@ -22,7 +19,7 @@ TEST(Tutorial003_8_2_2, ContextualVectorsInOneCall) {
 // tests/data/tutorials.json, written by make_tutorials.py: the section's unseeded code with seed 0 in PyTorch.
 TEST(Tutorial003_8_2_3, ProjectionsForTheRolesOfAWord) {
   const auto golden = tests::stored("tutorials.json")["tutorial003_roles"];
-  const Tensor x = words();
+  const Tensor x = given::time_flies();
   EXPECT_EQ(str(tasks::basic_self_attention(x)), str(matmul(softmax(matmul(x, x.t())), x)));
   manual_seed(0);
   const Tensor similarity = rand({3, 3}, kFloat64), content = rand({3, 3}, kFloat64);
@@ -33,16 +30,11 @@ TEST(Tutorial003_8_2_3, ProjectionsForTheRolesOfAWord) {
   tests::expect_near(attention(x.to(kFloat32)), golden["query_key_value"].get<std::vector<double>>());
 }
 
-// Scores of "I love deep learning": rows are queries, columns are keys.
-Tensor scores() {
-  return tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}});
-}
-
 // The section's masked_attention, with these scores as queries and unit vectors as keys and values.
 TEST(Tutorial003_8_2_5, MaskedAttention) {
   const Tensor mask = masked_fill(ones({4, 4}), !nn::causal_mask(4), -INFINITY);
-  const Tensor weights = softmax(masked_fill(scores(), !nn::causal_mask(4), -INFINITY));
-  EXPECT_LT(amax(abs(tasks::masked_attention(scores(), eye(4), eye(4), mask) - weights)).item(), 1e-6);
+  const Tensor weights = softmax(masked_fill(given::scores(), !nn::causal_mask(4), -INFINITY));
+  EXPECT_LT(amax(abs(tasks::masked_attention(given::scores(), eye(4), eye(4), mask) - weights)).item(), 1e-6);
 }
 
 // The display shows the first sentence, which has no padding. In the second one no query attends to the last key.
@@ -50,7 +42,7 @@ TEST(Tutorial003_8_2_5, PaddingMaskOfTheSecondSentence) {
   const Tensor ids = tensor({{1, 2, 3, 4}, {1, 2, 3, 0}, {4, 3, 2, 1}, {2, 3, 4, 1}});
   const Tensor mask = nn::padding_mask(ids);
   EXPECT_EQ(mask.shape(), (Shape{4, 1, 1, 4}));  // batch, heads, queries, keys
-  const Tensor second = softmax(masked_fill(scores(), !mask[1].reshape({1, 4}), -INFINITY));
+  const Tensor second = softmax(masked_fill(given::scores(), !mask[1].reshape({1, 4}), -INFINITY));
   for (const float weight : second.select(1, 3).to_vector<float>()) EXPECT_EQ(weight, 0);
   expect_prints(sum(second, -1), "{:.4f}", "1.0000 1.0000 1.0000 1.0000");
 }

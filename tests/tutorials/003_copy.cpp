@@ -1,5 +1,6 @@
 // Tutorial 003, section 8.5.1: the copy task's explanation and loss. (Its training: curves_copy.cpp.)
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/tutorials/programs/given.h>
 
 namespace tapegrad {
 namespace {
@@ -8,9 +9,7 @@ using namespace tests;
 
 // CopyLoss's example: five tokens, two sequences of three.
 TEST(Tutorial003_8_5_1, LossByHand) {
-  const Tensor outputs = tensor(std::vector<float>{0.9F, 0.1F, 0, 0, 0, 0.1F, 0.8F, 0.1F, 0, 0, 0,    0.1F, 0.9F, 0, 0,
-                                                   0.8F, 0.2F, 0, 0, 0, 0.1F, 0.7F, 0.2F, 0, 0, 0.1F, 0.1F, 0.8F, 0, 0},
-                                {2, 3, 5});
+  const Tensor outputs = tasks::given::copied();
   const Tensor target = tensor({{0, 1, 2}, {0, 1, 2}});
   double expected = 0;
   const std::vector<float> z = outputs.to_vector<float>();

@@ -10,6 +10,7 @@ namespace tapegrad::tests {
 namespace {
 
 using namespace tasks::tutorial;
+using tasks::Language;
 
 std::string shown(std::vector<std::string> arguments) {
   const TemporaryFolder folder;

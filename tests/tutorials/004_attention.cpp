@@ -8,7 +8,7 @@
 namespace tapegrad {
 namespace {
 
-Tensor inputs() { return tasks::tutorial::journey_vectors(); }
+Tensor inputs() { return tasks::given::journey(); }
 
 Tensor batch() { return stack({inputs(), inputs()}); }
 

@@ -3,8 +3,8 @@
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/parser/expression.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/tutorials/pages/journey.h>
 #include <tapegrad/tutorials/programs/attention.h>
+#include <tapegrad/tutorials/programs/given.h>
 #include <tapegrad/tutorials/programs/gpt_classes.h>
 #include <tapegrad/tutorials/programs/task_classes.h>
 #include <tapegrad/tutorials/programs/transformer_classes.h>
@@ -73,7 +73,7 @@ TEST(TutorialClasses, GPTModelHasPyTorchsLogits) {
 
 // Cell 40 of tutorial 004, whose numbers are on its page, and cell 26, which no seed is given for.
 TEST(TutorialClasses, AttentionOfTutorial004) {
-  const Tensor words = tasks::tutorial::journey_vectors(), batch = stack({words, words});
+  const Tensor words = tasks::given::journey(), batch = stack({words, words});
   manual_seed(123);
   const tasks::tutorial000::MultiHeadAttention written(3, 2, 6, 0.0, 2);
   manual_seed(123);
@@ -138,10 +138,7 @@ TEST(TutorialClasses, CopyTaskHasPyTorchsLosses) {
 
 TEST(TutorialClasses, LossesOfTheTutorialsExamples) {
   using namespace tasks::tutorial003;
-  const Tensor sums = tensor({{0.1, 0.8, 0.1, 0., 0., 0., 0., 0., 0., 0.},
-                              {0.1, 0.1, 0.7, 0.1, 0., 0., 0., 0., 0., 0.},
-                              {0.8, 0.1, 0.1, 0., 0., 0., 0., 0., 0., 0.}})
-                          .reshape({1, 3, 10});
+  const Tensor sums = tasks::given::added();
   const auto [loss, match_rate] = AdditionLoss()(log(sums), tensor({{1, 2, 0}}));
   EXPECT_NEAR(loss.item(), 0.803, 5e-4);
   EXPECT_EQ(match_rate, 1);

@@ -12,6 +12,7 @@ namespace tapegrad::tests {
 namespace {
 
 using namespace tasks::tutorial;
+using tasks::Language;
 
 TEST(TutorialTexts, AreEntriesOfLines) {
   const std::vector<Entry> entries = entries_of({"a", R"(# A comment.

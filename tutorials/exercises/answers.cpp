@@ -157,14 +157,14 @@ Numbers rates_of_exact_match() {
 }
 
 Numbers softmax_of_scores() {
-  const Tensor words = tutorial::journey_vectors(), scores = matmul(words, words[1]);
+  const Tensor words = given::journey(), scores = matmul(words, words[1]);
   const Tensor large = tensor({{1000.0, 1001.0, 999.0}, {-1000.0, -1001.0, -1003.0}});
   return {.given = {{"scores of journey", scores}, {"large scores", large}},
           .expected = {{"scores of journey", softmax(scores)}, {"large scores", softmax(large)}}};
 }
 
 Numbers contexts_of_words() {
-  const Tensor words = tutorial::journey_vectors();
+  const Tensor words = given::journey();
   return {.given = {{"words", words}}, .expected = {{"contexts", matmul(softmax(matmul(words, words.t())), words)}}};
 }
 

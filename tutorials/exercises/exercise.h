@@ -9,9 +9,6 @@
 
 namespace tapegrad::tasks::exercises {
 
-using tutorial::Language;
-using tutorial::Text;
-
 /// What the functions are called with, and what must come out, in the order of the check, computed by the library.
 struct Numbers {
   NamedTensors given = {}, expected = {};

@@ -7,6 +7,7 @@
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tutorials/explain/explain.h>
+#include <tapegrad/tutorials/programs/given.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -16,9 +17,7 @@ void adapt_copy(RunOptions& options, std::string_view) { options.of<CopyTask>().
 
 std::string explain_copy(const RunOptions& options, const Task&, const Batch* example) {
   const Tokens tokens = example ? example->source.to_vector<int64_t>() : Tokens{7, 15, 2, 3, 12};
-  std::vector<Value> values = loss_values({0.9, 0.1, 0, 0, 0, 0.1, 0.8, 0.1, 0, 0, 0,   0.1, 0.9, 0, 0,
-                                           0.8, 0.2, 0, 0, 0, 0.1, 0.7, 0.2, 0, 0, 0.1, 0.1, 0.8, 0, 0},
-                                          {0, 1, 2, 0, 1, 2}, 2, 4);
+  std::vector<Value> values = loss_values(given::copied(kFloat64), tensor({{0, 1, 2}, {0, 1, 2}}), 4);
   values.insert(values.end(), {{"length", tokens.size()},
                                {"tokens", tokens},
                                {"largest", options.config.vocab_size - 1},
@@ -36,9 +35,7 @@ std::string explain_addition(const RunOptions& options, const Task& task, const 
   Tokens seen;
   for (const int64_t token : source) seen.push_back(token != 0 ? 1 : 0);
   // The section's example: one answer of three digits.
-  std::vector<Value> values = loss_values(
-      {0.1, 0.8, 0.1, 0, 0, 0, 0, 0, 0, 0, 0.1, 0.1, 0.7, 0.1, 0, 0, 0, 0, 0, 0, 0.8, 0.1, 0.1, 0, 0, 0, 0, 0, 0, 0},
-      {1, 2, 0}, 1, 3);
+  std::vector<Value> values = loss_values(given::added(kFloat64), tensor({{1, 2, 0}}), 3);
   values.insert(values.end(), {{"width", width},
                                {"length", source.size()},
                                {"first", number_of(first)},
@@ -123,11 +120,9 @@ std::string causal_mask_text(std::size_t n) {
   return out;
 }
 
-std::vector<Value> loss_values(const std::vector<double>& p, const std::vector<int64_t>& right, int64_t batch,
-                               int digits) {
-  const auto tokens = static_cast<int64_t>(right.size());
-  const Tensor outputs = tensor(p, {static_cast<int64_t>(p.size())}).reshape({batch, tokens / batch, -1});
-  const Tensor target = tensor(right, {tokens}).reshape({batch, -1}), likely = argmax(outputs, -1);
+std::vector<Value> loss_values(const Tensor& outputs, const Tensor& target, int digits) {
+  const Tensor likely = argmax(outputs, -1);
+  const int64_t batch = target.size(0);
   const auto number = [digits](double x) { return fmt::format("{:.{}f}", x, digits); };
   std::vector<Value> values{{"loss", number(nn::sequence_loss(log(outputs), target).item())},
                             {"accuracy", fmt::format("{:.1f}", nn::exact_match(log(outputs), target))}};

@@ -44,12 +44,11 @@ int explain(ExplainRequest request);
 
 // --- for essays ---
 
-/// The values of a loss by hand, of probabilities p [B, T, V] that a model predicts, and the right tokens [B, T]:
+/// The values of a loss by hand, of float64 probabilities [B, T, V] that a model predicts, and the right tokens [B, T]:
 /// {probabilities}, one line per token; {loss} and {accuracy}; of each sequence its most likely tokens {likely0},
 /// whether they are right {exact0}, and -log(p) of its right tokens, {terms0}, with their sum {loss0}. Losses have this
 /// number of digits.
-std::vector<Value> loss_values(const std::vector<double>& p, const std::vector<int64_t>& right, int64_t batch,
-                               int digits);
+std::vector<Value> loss_values(const Tensor& outputs, const Tensor& target, int digits);
 /// What a decoder reads in training: the start token 0, then the target without its last token.
 std::vector<int64_t> shifted(const std::vector<int64_t>& target);
 /// The causal mask of n tokens as rows of 1 (visible) and 0, without the end of the last one.

@@ -3,6 +3,7 @@
 #include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/explain/explain.h>
+#include <tapegrad/tutorials/programs/given.h>
 
 #include <algorithm>
 
@@ -54,10 +55,7 @@ std::string explain_parser(const std::vector<Tree>& examples, TreeForm form) {
   Tokens seen(expression_tokens(trees[0]).size(), 1);
   seen.resize(widest);
   // The section's example: batch 2, length 4, vocabulary 5.
-  std::vector<Value> values =
-      loss_values({0.1, 0.7, 0.1, 0.1, 0, 0.8, 0.1, 0,   0.1, 0,   0.1, 0, 0.1, 0.7, 0.1, 0, 0.1, 0.8, 0,   0.1,
-                   0.1, 0.8, 0,   0.1, 0, 0.7, 0.1, 0.1, 0,   0.1, 0.1, 0, 0.1, 0.1, 0.7, 0, 0,   0.9, 0.1, 0},
-                  {1, 0, 3, 2, 1, 0, 4, 2}, 2, 3);
+  std::vector<Value> values = loss_values(given::parsed(kFloat64), tensor({{1, 0, 3, 2}, {1, 0, 4, 2}}), 3);
   values.insert(values.end(), {{"most", std::max(source.size(), target.size())},
                                {"source_length", source.size()},
                                {"expression", spaced_text(source)},

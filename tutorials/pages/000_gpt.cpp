@@ -139,7 +139,7 @@ std::vector<Figure> figures_of_gpt() {
 }
 
 std::string rows_of_norm() {
-  const Tensor x = journey_vectors();
+  const Tensor x = given::journey();
   return fmt::format("{{\"tokens\":{},\"rows\":{},\"gamma\":[1,1,1],\"beta\":[0,0,0],\"eps\":1e-5}}",
                      json_of(journey_words()), json_of(x));
 }

@@ -123,17 +123,6 @@ Tensor greedy_copy(const Tensor& src) {
   return narrow(text, 1, 1, src.size(1));
 }
 
-// The section's example of a loss: two sequences of three tokens out of five.
-Tensor probabilities_of_example() {
-  return tensor({{0.9, 0.1, 0., 0., 0.},
-                 {0.1, 0.8, 0.1, 0., 0.},
-                 {0., 0.1, 0.9, 0., 0.},
-                 {0.8, 0.2, 0., 0., 0.},
-                 {0.1, 0.7, 0.2, 0., 0.},
-                 {0.1, 0.1, 0.8, 0., 0.}})
-      .reshape({2, 3, 5});
-}
-
 // Every seventh epoch, as the command prints it.
 std::string epochs_of(const StoredRun& run) {
   std::string rows = "epoch  loss     accuracy\n";
@@ -143,7 +132,7 @@ std::string epochs_of(const StoredRun& run) {
 }
 
 std::vector<Number> numbers_of_copy() {
-  const Tensor example = tensor({{7, 15, 2, 3, 12}}), probabilities = probabilities_of_example();
+  const Tensor example = tensor({{7, 15, 2, 3, 12}}), probabilities = given::copied();
   return {same("Sequence Length", std::to_string(example.size(1))),
           same("Original Tensor Shape", plain_shape(example)),
           same("Input Sequence", rows_of(example, 0)),
@@ -205,7 +194,7 @@ std::string copying_as_player() {
 }
 
 std::string loss_of_probabilities() {
-  const Tensor p = probabilities_of_example(), target = tensor({{0, 1, 2}, {0, 1, 2}});
+  const Tensor p = given::copied(), target = tensor({{0, 1, 2}, {0, 1, 2}});
   return said("CopyLoss of the numbers as logits:    {:.4f}\nCopyLoss of their logarithms:         {:.4f}\n",
               nn::sequence_loss(p, target).item(), nn::sequence_loss(log(p), target).item());
 }

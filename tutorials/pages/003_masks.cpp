@@ -24,10 +24,7 @@ struct Example {
   Tensor scores;  // [T, T]
 };
 
-Example tutorial_example() {
-  return {{"I", "love", "deep", "learning"},
-          tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}})};
-}
+Example tutorial_example() { return {{"I", "love", "deep", "learning"}, given::scores()}; }
 
 // The steps of the causal mask.
 struct CausalMask {

@@ -25,7 +25,7 @@ namespace {
 // Each word's position is added to every feature of its embedding.
 struct Indices {
   std::vector<std::string> words{"I", "love", "deep", "learning"}, features{"dim1", "dim2", "dim3", "dim4"};
-  Tensor x = tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}}, kFloat64);
+  Tensor x = given::words_to_count(kFloat64);
   Tensor positions = arange(4), added = x + positions.unsqueeze(1), difference = added - x;
 };
 

@@ -90,10 +90,7 @@ std::string hidden_digits() {
 }
 
 std::string addition_loss() {
-  const Tensor p = tensor({{0.1, 0.8, 0.1, 0., 0., 0., 0., 0., 0., 0.},
-                           {0.1, 0.1, 0.7, 0.1, 0., 0., 0., 0., 0., 0.},
-                           {0.8, 0.1, 0.1, 0., 0., 0., 0., 0., 0., 0.}})
-                       .reshape({1, 3, 10});
+  const Tensor p = given::added();
   const Tensor target = tensor({{1, 2, 0}});
   return said("AdditionLoss of the numbers as logits: {:.4f}\nAdditionLoss of their logarithms:      {:.4f}\n",
               nn::sequence_loss(p, target).item(), nn::sequence_loss(log(p), target).item());
@@ -145,15 +142,7 @@ std::string digits_one_too_high() {
 }
 
 std::string parser_loss() {
-  const Tensor p = tensor({{0.1, 0.7, 0.1, 0.1, 0.},
-                           {0.8, 0.1, 0., 0.1, 0.},
-                           {0.1, 0., 0.1, 0.7, 0.1},
-                           {0., 0.1, 0.8, 0., 0.1},
-                           {0.1, 0.8, 0., 0.1, 0.},
-                           {0.7, 0.1, 0.1, 0., 0.1},
-                           {0.1, 0., 0.1, 0.1, 0.7},
-                           {0., 0., 0.9, 0.1, 0.}})
-                       .reshape({2, 4, 5});
+  const Tensor p = given::parsed();
   const Tensor target = tensor({{1, 0, 3, 2}, {1, 0, 4, 2}});
   return said("loss of the numbers as logits: {:.4f}\nloss of their logarithms:      {:.4f}\n",
               nn::sequence_loss(p, target).item(), nn::sequence_loss(log(p), target).item());

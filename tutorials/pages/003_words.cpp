@@ -68,8 +68,7 @@ std::vector<Figure> figures_of_reach() {
 // Attention over five words, without weights.
 struct TimeFlies {
   std::vector<std::string> words{"time", "flies", "like", "an", "arrow"};
-  Tensor x = tensor({{0.2, 0.8, 0.3}, {0.7, 0.2, 0.9}, {0.3, 0.5, 0.2}, {0.1, 0.3, 0.4}, {0.8, 0.1, 0.6}}, kFloat64);
-  Tensor scores = matmul(x, x.t()), weights = softmax(scores), contexts = matmul(weights, x);
+  Tensor x = given::time_flies(), scores = matmul(x, x.t()), weights = softmax(scores), contexts = matmul(weights, x);
 };
 
 Exhibit show_time_flies() {

@@ -24,7 +24,7 @@ Tensor causal_weights() { return softmax(masked_scores() / std::sqrt(2.0)); }
 
 Exhibit show_journey() {
   const std::vector<std::string>& words = journey_words();
-  const Tensor x = journey_vectors(), scores = matmul(x, x.t()), weights = softmax(scores);
+  const Tensor x = given::journey(), scores = matmul(x, x.t()), weights = softmax(scores);
   Notes out;
   const auto step = [&](std::string_view headline, const Tensor& values) {
     const std::vector<std::string> none;

@@ -12,17 +12,7 @@
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-Tensor journey_batch() { return stack({journey_vectors(), journey_vectors()}); }
-
-Tensor two_heads() {
-  return tensor({{0.2745, 0.6584, 0.2775, 0.8573},
-                 {0.8993, 0.0390, 0.9268, 0.7388},
-                 {0.7179, 0.7058, 0.9156, 0.4340},
-                 {0.0772, 0.3565, 0.1479, 0.5331},
-                 {0.4066, 0.2318, 0.4545, 0.9737},
-                 {0.4606, 0.5159, 0.4220, 0.5786}})
-      .reshape({1, 2, 3, 4});
-}
+Tensor journey_batch() { return stack({given::journey(), given::journey()}); }
 
 nn::MultiHeadSelfAttention attention_of_cell_40() {
   manual_seed(123);
@@ -30,7 +20,7 @@ nn::MultiHeadSelfAttention attention_of_cell_40() {
 }
 
 std::vector<Number> numbers_of_head_cells() {
-  const Tensor batch = journey_batch(), a = two_heads();
+  const Tensor batch = journey_batch(), a = given::two_heads();
   manual_seed(123);
   const Tensor one = CausalAttention(3, 2, 6, 0)(batch);
   manual_seed(123);
@@ -64,7 +54,7 @@ std::string cell_40_as_player() {
 
 std::vector<Figure> figures_of_head_cells() {
   const std::vector<std::string>& words = journey_words();
-  const Tensor a = two_heads(), products = matmul(a, a.transpose(2, 3)), weights = weights_of_cell_40();
+  const Tensor a = given::two_heads(), products = matmul(a, a.transpose(2, 3)), weights = weights_of_cell_40();
   const std::vector<std::string> tokens{"1", "2", "3"};
   return {{.panels = {draw_matrix(said("First head"), products[0][0], tokens, tokens, 0, 2.5),
                       draw_matrix(said("Second head"), products[0][1], tokens, tokens, 0, 2.5)}},

@@ -18,7 +18,7 @@ namespace {
 
 std::vector<Number> numbers_of_projections() {
   const JourneyRoles made;
-  const Tensor x_2 = journey_vectors()[1];
+  const Tensor x_2 = given::journey()[1];
   return {same("cell 16: x_2", rows_of(x_2, 4)),
           same("cell 18: query_2", rows_of(matmul(x_2, made.w_query), 4)),
           same("cell 18: x_2.shape", plain_shape(x_2)),
@@ -43,14 +43,14 @@ std::string journey_as_queries() {
   const JourneyRoles made;
   return fmt::format(
       "{{\"tokens\":{},\"vectors\":{},\"queries\":{},\"keys\":{},\"values\":{},\"query\":1,\"scale\":true}}",
-      json_of(journey_words()), json_of(journey_vectors()), json_of(made.queries), json_of(made.keys),
+      json_of(journey_words()), json_of(given::journey()), json_of(made.queries), json_of(made.keys),
       json_of(made.values));
 }
 
 std::vector<Number> numbers_of_modules() {
   const JourneyRoles made;
   const Tensor query_2 = made.queries[1], scores_2 = matmul(query_2, made.keys.t());
-  const Tensor weights_2 = softmax(scores_2 / std::sqrt(2.0)), x = journey_vectors();
+  const Tensor weights_2 = softmax(scores_2 / std::sqrt(2.0)), x = given::journey();
   manual_seed(123);
   const SelfAttention_v1 first(3, 2);
   manual_seed(789);

@@ -11,10 +11,10 @@
 namespace tapegrad::tasks::tutorial {
 namespace {
 
-Tensor one_query_scores() { return matmul(journey_vectors(), journey_vectors()[1]); }
+Tensor one_query_scores() { return matmul(given::journey(), given::journey()[1]); }
 
 std::vector<Number> numbers_of_one_query() {
-  const Tensor x = journey_vectors(), query = x[1], scores = one_query_scores();
+  const Tensor x = given::journey(), query = x[1], scores = one_query_scores();
   const Tensor shares = scores / sum(scores), naive = exp(scores) / sum(exp(scores)), weights = softmax(scores);
   Tensor context = zeros({3});
   for (int64_t i = 0; i < 6; ++i) context = context + weights[i] * x[i];
@@ -46,11 +46,11 @@ std::vector<Figure> figures_of_one_query() {
 
 std::string journey_as_words() {
   return fmt::format("{{\"tokens\":{},\"vectors\":{},\"query\":1,\"scale\":false}}", json_of(journey_words()),
-                     json_of(journey_vectors()));
+                     json_of(given::journey()));
 }
 
 std::string fourth_score() {
-  const Tensor x = journey_vectors();
+  const Tensor x = given::journey();
   return fmt::format("0.22 * 0.55 + 0.58 * 0.87 + 0.33 * 0.66 = {:.4f}\n", matmul(x[3], x[1]).item());
 }
 
@@ -61,7 +61,7 @@ std::string weights_of_comment() {
 }
 
 std::vector<Number> numbers_of_all_queries() {
-  const Tensor x = journey_vectors(), scores = matmul(x, x.t()), weights = softmax(scores);
+  const Tensor x = given::journey(), scores = matmul(x, x.t()), weights = softmax(scores);
   std::vector<Tensor> pairs;
   for (int64_t i = 0; i < 6; ++i)
     for (int64_t j = 0; j < 6; ++j) pairs.push_back(sum(x[i] * x[j]));
@@ -81,7 +81,7 @@ drawing::Series dots_of(std::string name, const Tensor& x) {
 }
 
 std::vector<Figure> figures_of_all_queries() {
-  const Tensor x = journey_vectors(), scores = matmul(x, x.t()), weights = softmax(scores);
+  const Tensor x = given::journey(), scores = matmul(x, x.t()), weights = softmax(scores);
   const std::vector<std::string>& words = journey_words();
   return {{.panels = {draw_matrix(said("Scores"), scores, words, words, 0, 1.5),
                       draw_matrix(said("Weights"), weights, words, words, 0, 0.5),

@@ -23,26 +23,17 @@ const std::vector<std::string>& journey_words() {
   return kWords;
 }
 
-Tensor journey_vectors() {
-  return tensor({{0.43, 0.15, 0.89},
-                 {0.55, 0.87, 0.66},
-                 {0.57, 0.85, 0.64},
-                 {0.22, 0.58, 0.33},
-                 {0.77, 0.25, 0.10},
-                 {0.05, 0.80, 0.55}});
-}
-
 JourneyRoles::JourneyRoles() {
   manual_seed(123);
   w_query = rand({3, 2}), w_key = rand({3, 2}), w_value = rand({3, 2});
-  const Tensor x = journey_vectors();
+  const Tensor x = given::journey();
   queries = matmul(x, w_query), keys = matmul(x, w_key), values = matmul(x, w_value);
 }
 
 Tensor journey_scores() {
   manual_seed(789);
   const SelfAttention_v2 attention(3, 2);
-  const Tensor x = journey_vectors();
+  const Tensor x = given::journey();
   return matmul(attention.query(x), attention.key(x).t());
 }
 

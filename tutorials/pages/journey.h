@@ -5,6 +5,7 @@
 #include <tapegrad/nn/attention_pass.h>
 #include <tapegrad/nn/transformer.h>
 #include <tapegrad/tutorials/page.h>
+#include <tapegrad/tutorials/programs/given.h>
 
 #include <cstdint>
 #include <string>
@@ -13,9 +14,8 @@
 
 namespace tapegrad::tasks::tutorial {
 
-/// "Your journey starts with one step": six words, and their vectors [6, 3].
+/// "Your journey starts with one step": six words. given::journey() are their vectors.
 const std::vector<std::string>& journey_words();
-Tensor journey_vectors();
 
 /// Cells 16 to 24: three matrices drawn with seed 123, and what they make of the words.
 struct JourneyRoles {

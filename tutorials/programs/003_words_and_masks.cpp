@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "given.h"
 #include "roles.h"
 
 namespace tg = tapegrad;
@@ -16,9 +17,8 @@ void show(const char* what, const tg::Tensor& x) { std::cout << what << "\n" << 
 // time flies like an arrow
 void words() {
   // [words]
-  const tg::Tensor x =
-      tg::tensor({{0.2, 0.8, 0.3}, {0.7, 0.2, 0.9}, {0.3, 0.5, 0.2}, {0.1, 0.3, 0.4}, {0.8, 0.1, 0.6}}, tg::kFloat64);
-  const tg::Tensor similarity = tg::matmul(x, x.t());  // (i, j): the dot product of words i and j
+  const tg::Tensor x = tg::tasks::given::time_flies();  // [5, 3]: a vector of three numbers for each word
+  const tg::Tensor similarity = tg::matmul(x, x.t());   // (i, j): the dot product of words i and j
   show("8.2.2: similarity", similarity);
   show("8.2.2: attention weights", tg::softmax(similarity));  // each row sums to 1
   show("8.2.2: contextual vectors", tg::tasks::basic_self_attention(x));
@@ -34,8 +34,7 @@ void words() {
 
 // I love deep learning: rows are queries, columns keys
 void masks() {
-  const tg::Tensor scores =
-      tg::tensor({{0.9, 0.7, 0.3, 0.2}, {0.6, 0.8, 0.9, 0.4}, {0.2, 0.5, 0.7, 0.9}, {0.4, 0.3, 0.8, 0.6}});
+  const tg::Tensor scores = tg::tasks::given::scores();
   // [causal]
   const tg::Tensor past = tg::nn::causal_mask(4);  // true: may be attended to
   show("8.2.5: causal mask", past);
@@ -54,8 +53,7 @@ void masks() {
 
 void positions() {
   // [positions]
-  const tg::Tensor x =
-      tg::tensor({{0.2, 0.3, 0.1, 0.4}, {0.5, 0.2, 0.8, 0.1}, {0.3, 0.7, 0.2, 0.5}, {0.6, 0.4, 0.3, 0.2}});
+  const tg::Tensor x = tg::tasks::given::words_to_count();  // [4, 4]
   show("8.3.1: the index added to each word", x + tg::arange(4).unsqueeze(1));
   show("8.3.2: sines and cosines instead", tg::nn::sinusoidal_table(4, 4));
   // The periods of the first, the middle and the last pair of sine and cosine, for vectors of 512 numbers.

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "attention.h"
+#include "given.h"
 
 namespace tg = tapegrad;
 
@@ -110,13 +111,7 @@ void heads(const tg::Tensor& inputs) {
 // A product of stacks of matrices: the two last axes are multiplied, the others (batch and heads) run along.
 void products() {
   // [products]
-  const tg::Tensor a = tg::tensor({{0.2745, 0.6584, 0.2775, 0.8573},
-                                   {0.8993, 0.0390, 0.9268, 0.7388},
-                                   {0.7179, 0.7058, 0.9156, 0.4340},
-                                   {0.0772, 0.3565, 0.1479, 0.5331},
-                                   {0.4066, 0.2318, 0.4545, 0.9737},
-                                   {0.4606, 0.5159, 0.4220, 0.5786}})
-                           .reshape({1, 2, 3, 4});  // batch, heads, tokens, numbers per head
+  const tg::Tensor a = tg::tasks::given::two_heads();  // [1, 2, 3, 4]: batch, heads, tokens, numbers per head
   show("cell 41: the scores of both heads", tg::matmul(a, a.transpose(2, 3)));
   show("cell 42: those of the first head", tg::matmul(a[0][0], a[0][0].t()));
   show("cell 42: those of the second head", tg::matmul(a[0][1], a[0][1].t()));
@@ -126,12 +121,7 @@ void products() {
 }  // namespace
 
 int main() {
-  const tg::Tensor inputs = tg::tensor({{0.43, 0.15, 0.89},    // Your
-                                        {0.55, 0.87, 0.66},    // journey
-                                        {0.57, 0.85, 0.64},    // starts
-                                        {0.22, 0.58, 0.33},    // with
-                                        {0.77, 0.25, 0.10},    // one
-                                        {0.05, 0.80, 0.55}});  // step
+  const tg::Tensor inputs = tg::tasks::given::journey();  // [6, 3]: Your journey starts with one step
   without_weights(inputs);
   with_weights(inputs);
   causal(inputs);

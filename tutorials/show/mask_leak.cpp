@@ -26,8 +26,8 @@ constexpr int kEvaluations = 16;  // of a run, besides the one before the first 
 
 // A language in which each token has kSuccessors equally likely successors: no model that reads only earlier tokens
 // can have a mean loss below log(kSuccessors).
-struct Language {
-  explicit Language(Generator& generator) : successors(zeros({kTokens, kSuccessors}, kInt64)) {
+struct Grammar {
+  explicit Grammar(Generator& generator) : successors(zeros({kTokens, kSuccessors}, kInt64)) {
     int64_t* const to = successors.mutable_data<int64_t>();
     for (int64_t token = 0; token < kTokens; ++token) {
       const Tensor order = randperm(kTokens, &generator);
@@ -105,7 +105,7 @@ Tensor written_by(const Model& model, const Tensor& prompt, int64_t length, Gene
   return cat({prompt, nn::generate(next, prompt, options).tokens}, 1);
 }
 
-Scores scores_of(Model& model, const Language& language, int64_t length, uint64_t seed) {
+Scores scores_of(Model& model, const Grammar& language, int64_t length, uint64_t seed) {
   const PauseRecording pause;
   const nn::EvalMode eval(model);
   Generator generator(seed);
@@ -121,7 +121,7 @@ double moved_by_the_last_token(const Model& model, const Tensor& text) {
   return amax(abs(narrow(model(other) - model(text), 1, 0, last))).item();
 }
 
-Run train(bool masked, const Language& language, int64_t length, int64_t steps, uint64_t seed) {
+Run train(bool masked, const Grammar& language, int64_t length, int64_t steps, uint64_t seed) {
   manual_seed(seed);
   Model model(length, masked);
   optim::Adam adam(nn::parameters(model), {.lr = 1e-3});
@@ -197,7 +197,7 @@ Exhibit show_mask_leak(const ShowRequest& request) {
   const int64_t length = request.length.value_or(32), steps = request.steps.value_or(400);
   const uint64_t seed = request.seed.value_or(0);
   Generator generator(seed);
-  const Language language(generator);
+  const Grammar language(generator);
   const Run masked = train(true, language, length, steps, seed), open = train(false, language, length, steps, seed);
   const double entropy = std::log(static_cast<double>(kSuccessors));
 

@@ -105,7 +105,7 @@ const std::string& text_told(std::string_view name) {
   }();
   const auto found = kTexts.find(name);
   if (found == kTexts.end()) fail("show", fmt::format("expected a text \"{}\" in texts.txt, got none", name));
-  return found->second[tutorial::language_of_locale() == tutorial::Language::en];
+  return found->second[language_of_locale() == Language::en];
 }
 
 }  // namespace tapegrad::tasks

@@ -62,7 +62,7 @@ std::vector<drawing::Drawing> drawings_of(const Seen& seen) {
   constexpr int64_t kShown = 8;  // features
   constexpr std::string_view kEnglish[] = {"I", "cat", "am", "you", "human", "are"};
   std::vector<std::string> first, second, features;
-  const bool korean = tutorial::language_of_locale() == tutorial::Language::ko;
+  const bool korean = language_of_locale() == Language::ko;
   for (std::size_t i = 0; i < kWords.size(); ++i)
     first.push_back(korean ? std::string(kWords[i]) : fmt::format("{} ({})", kWords[i], kEnglish[i]));
   for (const int64_t i : kOther) second.push_back(first[static_cast<std::size_t>(i)]);

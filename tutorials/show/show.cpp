@@ -146,9 +146,8 @@ std::string html_of(const Exhibit& exhibit) {
     drawing::card(body, exhibit.whole, exhibit.drawings);
   }
   body += fmt::format("</div>\n<h2>{}</h2>\n{}", said("Step by step"), exhibit.text.html());
-  return drawing::page(
-      fmt::format("tapegrad: {}", exhibit.title), body,
-      {.language = tutorial::code_of(tutorial::language_of_locale()), .style = tutorial::widget_style()});
+  return drawing::page(fmt::format("tapegrad: {}", exhibit.title), body,
+                       {.language = code_of(language_of_locale()), .style = tutorial::widget_style()});
 }
 
 }  // namespace

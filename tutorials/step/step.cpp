@@ -27,8 +27,6 @@
 namespace tapegrad::tasks::step {
 namespace {
 
-using tutorial::Text;
-
 // --- the example ---
 
 // "7 15 2" or "7,15,2": a source of the copy task, which is its own target.
@@ -161,7 +159,7 @@ void require_on_page(std::string_view operation) {
                       operation));
 }
 
-std::string step_page(const Json& json, tutorial::Language language) {
+std::string step_page(const Json& json, Language language) {
   for (const auto& node : json["nodes"])
     if (!node["inputs"].empty()) require_on_page(node["op"].get<std::string>());
   const std::string title(Text{"학습 한 단계의 모든 수", "Every number of one training step"}.in(language));
@@ -179,7 +177,7 @@ std::string step_page(const Json& json, tutorial::Language language) {
                                        Text{"스크립트가 필요합니다.", "This page needs scripts."}.in(language),
                                        tutorial::widget_html("step", json));
   const std::string style = fmt::format("{}{}", tutorial::widget_style(), kStyle);
-  return drawing::page(title, body, {.language = tutorial::code_of(language), .style = style, .scripts = true});
+  return drawing::page(title, body, {.language = code_of(language), .style = style, .scripts = true});
 }
 
 void Request::list(Fields& f) {
@@ -205,7 +203,7 @@ Step read_step(const Request& request) {
 
 int explain_step(const Request& request) {
   const Step step = read_step(request);
-  const tutorial::Language language = language_named(request.language.value_or(""));
+  const Language language = language_named(request.language.value_or(""));
   const Json json = step_json(step);
   const std::string page = step_page(json, language);
   const auto loss = json["loss"].get<double>();

@@ -61,7 +61,7 @@ Step read_step(const Request& request);
 /// little-endian), "loss", and "loss_after", after one update of all parameters by AdamW.
 Json step_json(const Step& step);
 /// The page with these numbers. BadRequest for an operation that it cannot compute.
-std::string step_page(const Json& json, tutorial::Language language);
+std::string step_page(const Json& json, Language language);
 
 /// The operations that the page can compute: the table of step.js.
 std::vector<std::string_view> page_operations();

@@ -139,16 +139,16 @@ TEST(KoreanMessages, EveryTextOfHelpHasOneAndNoneIsUnused) {
   std::set<std::string> used;
   for (const std::string& text : tasks::help_texts()) {
     used.insert(text);
-    EXPECT_NE(tasks::in_language(text, tasks::tutorial::Language::ko), text) << "no Korean message";
-    EXPECT_EQ(tasks::in_language(text, tasks::tutorial::Language::en), text);
+    EXPECT_NE(tasks::in_language(text, tasks::Language::ko), text) << "no Korean message";
+    EXPECT_EQ(tasks::in_language(text, tasks::Language::en), text);
   }
   used.merge(texts_of_reports());
   for (const std::string& text : texts_of_calls()) {
     used.insert(text);
-    EXPECT_NE(tasks::in_language(text, tasks::tutorial::Language::ko), text) << "no Korean message";
+    EXPECT_NE(tasks::in_language(text, tasks::Language::ko), text) << "no Korean message";
   }
   std::set<std::string_view> keys;
-  for (const tasks::Message& message : tasks::all_messages()) {
+  for (const tasks::Text& message : tasks::all_messages()) {
     EXPECT_TRUE(keys.insert(message.en).second) << "twice: " << message.en;
     EXPECT_TRUE(used.contains(std::string(message.en))) << "unused: " << message.en;
     EXPECT_EQ(message.en.ends_with('\n'), message.ko.ends_with('\n')) << message.en;  // as msgfmt demands
@@ -168,7 +168,7 @@ TEST(KoreanMessages, OfATableAreThoseOfItsRows) {
 
 TEST(KoreanMessages, HaveTheSameOptionsNumbersAndPlaceholders) {
   const std::regex options("--[a-z-]*[a-z]"), placeholders("\\{[a-z]+\\}"), decimals("[0-9]+\\.[0-9.]*[0-9]");
-  for (const auto& [en, ko] : tasks::all_messages()) {
+  for (const auto& [ko, en] : tasks::all_messages()) {
     for (const std::regex& form : {options, placeholders, decimals})
       EXPECT_EQ(pieces_of(en, form), pieces_of(ko, form)) << en << "\n" << ko;
     const std::regex numbers("[0-9]+");
@@ -194,7 +194,7 @@ Pieces fields_of(std::string_view text) {
 
 TEST(KoreanMessages, HaveTheSameReplacementFields) {
   EXPECT_EQ(fields_of("{} {:>8} {1}"), (Pieces{"0", "1:>8", "1"}));
-  for (const auto& [en, ko] : tasks::all_messages()) EXPECT_EQ(fields_of(en), fields_of(ko)) << en << "\n" << ko;
+  for (const auto& [ko, en] : tasks::all_messages()) EXPECT_EQ(fields_of(en), fields_of(ko)) << en << "\n" << ko;
 }
 
 TEST(KoreanMessages, OptionAndLocaleChooseThem) {
@@ -238,17 +238,17 @@ TEST(KoreanReport, HasAMessageForEveryText) {
   EXPECT_GT(asked_by_reports().size(), 40u);
   EXPECT_GT(asked_by_recipes().size(), 15u);
   for (const std::string& text : texts_of_reports())
-    EXPECT_NE(tasks::in_language(text, tasks::tutorial::Language::ko), text) << "no Korean message";
+    EXPECT_NE(tasks::in_language(text, tasks::Language::ko), text) << "no Korean message";
 }
 
 TEST(KoreanReport, SaysItsLanguageAndKeepsTheNumbers) {
-  const auto page = [](tasks::tutorial::Language language) {
+  const auto page = [](tasks::Language language) {
     return report_html({.title = "A run",
                         .language = std::string(code_of(language)),
                         .words = [language](std::string_view text) { return tasks::in_language(text, language); }},
                        metrics_of({4, 3, 2.5}, {0.5}, false), 3, 12345);
   };
-  const std::string ko = page(tasks::tutorial::Language::ko), en = page(tasks::tutorial::Language::en);
+  const std::string ko = page(tasks::Language::ko), en = page(tasks::Language::en);
   EXPECT_NE(ko.find("<html lang=\"ko\">"), std::string::npos);
   EXPECT_NE(en.find("<html lang=\"en\">"), std::string::npos);
   expect_parts(ko, {"<h2>곡선</h2>", "<b>12,345</b><span>파라미터</span>"});

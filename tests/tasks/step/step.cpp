@@ -174,7 +174,7 @@ TEST(ExplainStep, OwnModels) {
     Step step = watched_step(nn::AnyModel(model), [&] { return loss_of(model); });
     if (reads_ids) step.given.push_back({"tokens", "read", ids});
     EXPECT_LT(step.loss_after, step.pass.result.item());
-    spill(folder / "step.html", step_page(step_json(step), tutorial::Language::en));
+    spill(folder / "step.html", step_page(step_json(step), Language::en));
     EXPECT_NEAR(replayed(folder / "step.html", 1e-4, "60").value("after", 0.), step.loss_after, 1e-4);
   };
   const Tensor mel = randn({1, 40, 100}).to(kFloat64), image = randn({1, 3, 16, 16}).to(kFloat64);
@@ -202,8 +202,7 @@ TEST(ExplainStep, OwnModels) {
   }
   nn::Linear layer(2, 2);
   const Step step = watched_step(nn::AnyModel(layer), [&] { return sum(digamma(layer(ones({1, 2})))); });
-  EXPECT_NE(error_of([&] { step_page(step_json(step), tutorial::Language::en); }).find("got digamma"),
-            std::string::npos);
+  EXPECT_NE(error_of([&] { step_page(step_json(step), Language::en); }).find("got digamma"), std::string::npos);
 }
 
 TEST(ExplainStep, Base64) {

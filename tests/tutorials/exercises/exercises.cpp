@@ -45,7 +45,7 @@ int main(int, char** argv) {
 }
 
 std::string difference(const tasks::exercises::Exercise& exercise, const std::string& answers,
-                       tasks::exercises::Language language = tasks::exercises::Language::en) {
+                       tasks::Language language = tasks::Language::en) {
   return first_difference(exercise, load_safetensors(answers).tensors, language);
 }
 
@@ -72,7 +72,7 @@ TEST_F(Exercises, AreInBothLanguages) {
   const std::regex hangul("[\xea-\xed]");
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises()) {
     EXPECT_TRUE(ids.insert(exercise.id).second) << exercise.id;
-    for (const tasks::exercises::Text& text : {exercise.title, exercise.task, exercise.hint}) {
+    for (const tasks::Text& text : {exercise.title, exercise.task, exercise.hint}) {
       EXPECT_TRUE(std::regex_search(text.ko.begin(), text.ko.end(), hangul)) << text.ko;
       EXPECT_FALSE(std::regex_search(text.en.begin(), text.en.end(), hangul)) << text.en;
     }

@@ -16,6 +16,7 @@ namespace tapegrad::tests {
 namespace {
 
 using namespace tasks::tutorial;
+using tasks::Language;
 
 // The places of a tutorial that `is` is true of.
 template <class Is>

@@ -18,6 +18,7 @@ namespace tapegrad::tests {
 namespace {
 
 using namespace tasks::tutorial;
+using tasks::Language, tasks::Text;
 using Words = std::set<std::string>;
 
 const Json& contents() {

@@ -13,12 +13,6 @@ Tensor words() {
   return tensor({{0.2, 0.8, 0.3}, {0.7, 0.2, 0.9}, {0.3, 0.5, 0.2}, {0.1, 0.3, 0.4}, {0.8, 0.1, 0.6}}, kFloat64);
 }
 
-TEST(Tutorial003_8_2_2, ContextualVectorsInOneCall) {
-  const Tensor x = words(), contextual = matmul(softmax(matmul(x, x.t())), x);
-  const Tensor fused = scaled_dot_product_attention(x, x, x, {.scale = 1.0});
-  EXPECT_LT(amax(abs(fused - contextual)).item(), 1e-15);
-}
-
 // tests/data/tutorials.json, written by make_tutorials.py: the section's unseeded code with seed 0 in PyTorch.
 TEST(Tutorial003_8_2_3, ProjectionsForTheRolesOfAWord) {
   const auto golden = tests::stored("tutorials.json")["tutorial003_roles"];

@@ -48,20 +48,6 @@ TEST(Derivatives, OfAnyOrder) {
   EXPECT_NEAR(grad(grad(grad(grad(f))))(x).item(), -4 * e * s, 1e-13);
 }
 
-TEST(Derivatives, ThirdOrderOfATensor) {
-  const Tensor x = drawn_values({4}), v = drawn_values({4}, 8);
-  const auto f = [](const Tensor& y) { return sum(tanh(y) * y); };
-  const auto along = [&](const Tensor& y) { return sum(hvp(f, y, v).product * v); };  // v^T H v
-  const Tensor third = grad(along)(x);
-  const double h = 1e-5;
-  for (int64_t i = 0; i < 4; ++i) {
-    const Tensor step = zeros({4}, kFloat64);
-    step.mutable_data<double>()[i] = h;
-    const double numeric = (along(x + step).item() - along(x - step).item()) / (2 * h);
-    EXPECT_NEAR(third.data<double>()[i], numeric, 1e-7);
-  }
-}
-
 TEST(Derivatives, ProductsAreThoseOfTheWholeMatrices) {
   const Tensor w = drawn_values({3, 4}, 1), x = drawn_values({4}, 2), v = drawn_values({4}, 6),
                u = drawn_values({3}, 7);

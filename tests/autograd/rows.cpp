@@ -200,11 +200,6 @@ TEST(PerExample, Normalisations) {
   expect_single({{w, b}, {x}, last}, 3, 1e-10);
   const auto both = [&](Rows v) { return losses_from(layer_norm(v[0] * v[0], whole, shift)); };
   expect_single({{whole, shift}, {x}, both}, 3, 1e-10);
-  const auto groups = [&](Rows v) {
-    const Tensor images = v[0].t();  // [B, 6, 4]
-    return losses_from(instance_norm(group_norm(images, 2, w, b) * images, b, w));
-  };
-  expect_single({{w, b}, {x}, groups}, 3, 1e-10);
   const auto vectors = [&](Rows v) {
     return losses_from(group_norm(v[0].reshape({-1, 6}), 3, w, b).reshape({v[0].size(0), -1}));
   };

@@ -108,15 +108,13 @@ TEST(AnyOfASignature, TakesAndReturnsItsTypes) {
   EXPECT_TEXT(names_of(model));
 }
 
-TEST(AnyOfASignature, IsClonedDeeplyAndMayBeEmpty) {
-  TwoSignatures model;
-  const TwoSignatures copy = nn::clone(model);
-  const Tensor x = ones({1, 2}), before = copy.head(x).mean;
-  model.head.as<GaussianHead>()->mean.weight.set(zeros({1, 2}));
-  EXPECT_TRUE(equal(copy.head(x).mean, before));
+TEST(AnyOfASignature, MayBeEmpty) {
   const nn::AnyOf<MeanAndScale(const Tensor&)> none;
   EXPECT_FALSE(none.defined());
-  EXPECT_EQ(error_of([&] { none(x); }), "[any_module] expected a module, got an empty handle (assign a module first)");
+  EXPECT_EQ(error_of([&] {
+              none(ones({1, 2}));
+            }),
+            "[any_module] expected a module, got an empty handle (assign a module first)");
   static_assert(std::is_same_v<nn::AnyModule, nn::AnyOf<Tensor(const Tensor&)>>);
 }
 

@@ -56,13 +56,15 @@ TEST(GradientTransforms, TheFunctionsOnGradientsAreTheSame) {
 }
 
 TEST(GradientTransforms, DoNotChangeSharedTensors) {
-  const Tensor a = zeros({2}).as_leaf(), b = zeros({2}).as_leaf(), shared = tensor({3., 4.});
-  Gradients grads = gradients_given({{a, shared}, {b, shared}});
-  optim::StepGradients step(grads);
-  step.map([](auto x) { return x + 1; });
-  EXPECT_EQ(shared.to_vector<float>(), (std::vector<float>{3, 4}));
-  EXPECT_EQ(grads[a].to_vector<float>(), (std::vector<float>{4, 5}));
-  EXPECT_EQ(grads[b].to_vector<float>(), (std::vector<float>{4, 5}));
+  const optim::GradientTransform more = [](optim::StepGradients& step) { step.map([](auto x) { return x + 1; }); };
+  for (const auto& [transform, expected] : {std::pair{more, std::vector<float>{4, 5}}, {optim::ClipValue{2}, {2, 2}}}) {
+    const Tensor a = zeros({2}).as_leaf(), b = zeros({2}).as_leaf(), shared = tensor({3., 4.});
+    Gradients grads = gradients_given({{a, shared}, {b, shared}});
+    optim::StepGradients step(grads);
+    transform(step);
+    EXPECT_EQ(shared.to_vector<float>(), (std::vector<float>{3, 4}));
+    for (const Tensor& leaf : {a, b}) EXPECT_EQ(grads[leaf].to_vector<float>(), expected);
+  }
 }
 
 TEST(GradientTransforms, LeaveOutWhatTheOptimiserIgnores) {

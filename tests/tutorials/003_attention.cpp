@@ -10,12 +10,6 @@ namespace {
 using tests::expect_prints;
 namespace given = tasks::given;
 
-TEST(Tutorial003_8_2_2, ContextualVectorsInOneCall) {
-  const Tensor x = given::time_flies(), contextual = matmul(softmax(matmul(x, x.t())), x);
-  const Tensor fused = scaled_dot_product_attention(x, x, x, {.scale = 1.0});
-  EXPECT_LT(amax(abs(fused - contextual)).item(), 1e-15);
-}
-
 // tests/data/tutorials.json, written by make_tutorials.py: the section's unseeded code with seed 0 in PyTorch.
 TEST(Tutorial003_8_2_3, ProjectionsForTheRolesOfAWord) {
   const auto golden = tests::stored("tutorials.json")["tutorial003_roles"];

@@ -33,17 +33,6 @@ TEST(Tutorial004, Cells5To12SharesSumToOne) {
   EXPECT_EQ(as_printed, 1.0);
 }
 
-// A bare matrix [d_in, d_out] is a linear layer's weight transposed: with V2's weights, V1 gives what V2 gives.
-TEST(Tutorial004, Cells25And27BothFormsOfSelfAttentionAgree) {
-  manual_seed(789);
-  const tasks::SelfAttention_v2 second(3, 2);
-  tasks::SelfAttention_v1 first(3, 2);
-  first.query.set(second.query.weight.tensor().t());
-  first.key.set(second.key.weight.tensor().t());
-  first.value.set(second.value.weight.tensor().t());
-  EXPECT_LT(amax(abs(first(inputs()) - second(inputs()))).item(), 1e-7);
-}
-
 Tensor causal_weights() {
   return softmax(masked_fill(tasks::tutorial::journey_scores(), triu(ones({6, 6}), 1).to(kBool), -INFINITY) /
                  std::sqrt(2.0));

@@ -56,8 +56,8 @@ TEST(TutorialClasses, GPTModelIsTheLibrarys) {
   expect_same_training(written, library, loss, loss);
 }
 
-// The tutorial's logits in PyTorch, also with its dropout masks.
-TEST(TutorialClasses, GPTModelHasPyTorchsLogits) {
+// The tutorial's logits in PyTorch, also with its dropout masks, and every gradient.
+TEST(TutorialClasses, GPTModelHasPyTorchsLogitsAndGradients) {
   const Json g = stored("tutorials.json")["tutorial000"], c = g["config"];
   manual_seed(123);
   tasks::tutorial000::GPTModel model({.vocab_size = c["vocab_size"],
@@ -68,7 +68,11 @@ TEST(TutorialClasses, GPTModelHasPyTorchsLogits) {
                                       .drop_rate = 0.1});
   expect_close(model(ids(g["ids"])), g["in_training"], {2e-6, 2e-6}, "logits in training");
   nn::eval(model);
-  expect_close(model(ids(g["ids"])), g["logits"], {2e-6, 2e-6}, "logits");
+  Tape tape;
+  const Tensor logits = model(ids(g["ids"])), loss = cross_entropy(logits, ids(g["targets"]));
+  expect_close(logits, g["logits"], {2e-6, 2e-6}, "logits");
+  EXPECT_NEAR(loss.item(), g["loss"].get<double>(), 2e-6);
+  expect_close_gradients(model, tape.backward(loss), g["grads"], {2e-6, 2e-6});
 }
 
 // Cell 40 of tutorial 004, whose numbers are on its page, and cell 26, which no seed is given for.

@@ -26,13 +26,6 @@ GPTOptions book_options() {
   return options;
 }
 
-// While it exists, dropout masks come from the stream that PyTorch uses with MKL. Evaluations have no dropout, so they
-// do not change.
-struct InTheMklStream {
-  InTheMklStream() { default_generator().set_mask_stream(MaskStream::kMcg31m1); }
-  ~InTheMklStream() { default_generator().set_mask_stream(MaskStream::kMt19937); }
-};
-
 double rounded(double x, int digits) { return std::round(x * std::pow(10, digits)) / std::pow(10, digits); }
 
 // ---- Chapter 2: text as tokens ----
@@ -73,7 +66,7 @@ TEST(GPTFromScratch_4, ParameterCounts) {
   EXPECT_EQ((nn::GPTConfig{.tied_head = true}.parameter_count()), 124'412'160);
 }
 
-void expect_untrained_continuation() {
+TEST(GPTFromScratch_4, UntrainedModelContinuesHelloIAmSeed123) {
   manual_seed(123);
   nn::GPTModel model{nn::GPTConfig{}};
   nn::eval(model);
@@ -84,13 +77,6 @@ void expect_untrained_continuation() {
     ids.push_back(argmax(logits[0], -1).to_vector<int64_t>().back());
   }
   EXPECT_EQ(ids, (Ids{15496, 11, 314, 716, 27018, 24086, 47843, 30961, 42348, 7267}));
-}
-
-TEST(GPTFromScratch_4, UntrainedModelContinuesHelloIAmSeed123) { expect_untrained_continuation(); }
-
-TEST(GPTFromScratch_4, UntrainedModelInTheMklStreamSeed123) {
-  const InTheMklStream here;
-  expect_untrained_continuation();
 }
 
 // Linear layers of widths 3, 3, 3, 3 and 1, each followed by the model's GELU.
@@ -126,7 +112,7 @@ std::vector<double> gradient_means(bool shortcuts, DType dtype) {
 // The printed numbers are float32 with all digits; the last digits depend on the machine's rounding (PyTorch 1.13 on
 // x86-64 differs by up to 3.4e-7). In float64 the printed numbers are within 3e-7 of the exact ones, and tapegrad
 // equals PyTorch to 1e-13.
-void expect_gradient_means() {
+TEST(GPTFromScratch_4, GradientMeansOfFiveLayersSeed123) {
   const std::vector<double> printed[] = {
       {0.00020173587836325169, 0.00012011159560643137, 0.0007152039906941354, 0.0013988736318424344,
        0.005049645435065031},
@@ -141,13 +127,6 @@ void expect_gradient_means() {
       EXPECT_NEAR(twice[layer], truth, 1e-13 * truth) << "layer " << layer;
     }
   }
-}
-
-TEST(GPTFromScratch_4, GradientMeansOfFiveLayersSeed123) { expect_gradient_means(); }
-
-TEST(GPTFromScratch_4, GradientMeansInTheMklStreamSeed123) {
-  const InTheMklStream here;
-  expect_gradient_means();
 }
 
 // ---- Chapter 5: training and drawing ----
@@ -195,7 +174,8 @@ TEST(GPTFromScratch_5, TrainingRunLineByLineSeed123) {
   std::printf("%zu of the run's %zu lines compared\n", printed.size(), lines.size());
 }
 
-void expect_sampled_tokens(Generator& generator) {
+TEST(GPTFromScratch_5, SampledTokensAtThreeTemperaturesSeed123) {
+  Generator generator;
   const std::vector<float> logits{4.51F, 0.89F, -1.90F, 6.75F, 1.63F, -1.62F, -1.89F, 6.28F, 1.79F};
   const std::pair<double, Ids> cases[] = {{1.0, {73, 0, 0, 582, 2, 0, 0, 343, 0}},
                                           {0.1, {0, 0, 0, 985, 0, 0, 0, 15, 0}},
@@ -211,16 +191,6 @@ void expect_sampled_tokens(Generator& generator) {
     }
     EXPECT_EQ(drawn, counts) << "temperature " << temperature;
   }
-}
-
-TEST(GPTFromScratch_5, SampledTokensAtThreeTemperaturesSeed123) {
-  Generator generator;
-  expect_sampled_tokens(generator);
-}
-
-TEST(GPTFromScratch_5, SampledTokensInTheMklStreamSeed123) {
-  const InTheMklStream here;
-  expect_sampled_tokens(default_generator());
 }
 
 }  // namespace

@@ -9,70 +9,10 @@ namespace {
 
 constexpr Reduction kReductions[] = {Reduction::none, Reduction::sum, Reduction::mean};
 
-using LossFunction = std::function<Tensor(std::span<const Tensor>)>;
-void expect_gradients(const LossFunction& f, const std::vector<Tensor>& inputs) {
-  EXPECT_TRUE(gradients_match(f, inputs));
-}
-
-TEST(Losses, OfProbabilitiesHaveSecondDerivatives) {
-  for (const Reduction reduction : kReductions) {
-    for (const double smoothing : {0., 0.2}) {
-      const auto loss = [=](auto x) {
-        return cross_entropy(x[0], x[1], {.reduction = reduction, .label_smoothing = smoothing});
-      };
-      expect_gradients(loss, {without_ties({3, 4}), without_ties({3, 4}, 0.9)});
-      expect_gradients(loss, {without_ties({4}), without_ties({4}, 0.9)});
-    }
-    const Tensor weight = abs(without_ties({4}, 1.3));
-    expect_gradients(
-        [=](auto x) { return cross_entropy(x[0], x[1], {.reduction = reduction, .weight = weight, .axis = 1}); },
-        {without_ties({2, 4, 3}), without_ties({2, 4, 3}, 0.9)});
-  }
-}
-
-TEST(Losses, OfMarginsOfClassesHaveSecondDerivatives) {
-  const Tensor weight = abs(without_ties({5}, 1.3));
-  for (const Reduction reduction : kReductions)
-    for (const int p : {1, 2})
-      expect_gradients(
-          [=](auto x) {
-            return multi_margin_loss(x[0], tensor({1, 3, 0}), {.reduction = reduction, .p = p, .weight = weight});
-          },
-          {without_ties({3, 5})});
-}
-
-TEST(Losses, OfMarginsAndCountsHaveSecondDerivatives) {
-  const Tensor signs = tensor({{1., -1., 1., 1.}, {-1., -1., 1., -1.}, {1., 1., -1., 1.}}, kFloat64);
-  const Tensor counts = tensor({0, 1, 2, 5});
-  for (const Reduction reduction : kReductions) {
-    for (const auto& [a, b] : {std::pair{without_ties({3, 4}), without_ties({3, 4}, 0.9)},
-                               {without_ties({4, 3}).t(), without_ties({4}, 0.9)}}) {
-      expect_gradients([=](auto x) { return soft_margin_loss(x[0], x[1], reduction); }, {a, b});
-      expect_gradients(
-          [=](auto x) { return margin_ranking_loss(x[0], x[1], signs, {.reduction = reduction, .margin = 0.43}); },
-          {a, b});
-      expect_gradients([=](auto x) { return hinge_embedding_loss(x[0], signs, {.reduction = reduction}); }, {a});
-      for (const bool full : {false, true}) {
-        expect_gradients([=](auto x) { return poisson_nll_loss(x[0], x[1], {.reduction = reduction, .full = full}); },
-                         {a, abs(b) * 3 + 1.2});
-        expect_gradients(
-            [=](auto x) {
-              return poisson_nll_loss(x[0], counts,
-                                      {.reduction = reduction, .log_input = false, .full = full, .eps = 0.1});
-            },
-            {abs(a) + 0.1});
-      }
-    }
-    if (reduction == Reduction::mean) continue;
-    EXPECT_EQ(sum(soft_margin_loss(zeros({0}), zeros({0}), reduction)).item(), 0);
-    EXPECT_EQ(sum(hinge_embedding_loss(zeros({0}), zeros({0}), {.reduction = reduction})).item(), 0);
+TEST(Losses, OfMarginsOfNothingAndOfHugeNumbers) {
+  for (const Reduction reduction : {Reduction::none, Reduction::sum})
     EXPECT_EQ(sum(multi_margin_loss(zeros({0, 3}), zeros({0}, kInt64), {.reduction = reduction})).item(), 0);
-  }
   expect_near(soft_margin_loss(tensor({1e4, -1e4, kInf}), tensor({-1, -1, 1}), Reduction::none), {1e4, 0, 0});
-  expect_near(hinge_embedding_loss(tensor({1., 2., -.5}), tensor({1, -1, -1}), {.reduction = Reduction::none}),
-              {1, 0, 1.5});
-  expect_near(poisson_nll_loss(zeros({3}), tensor({0, 1, 2}), {.reduction = Reduction::none, .full = true}),
-              {1, 1, 1 + 2 * std::log(2.) - 2 + std::log(4 * 3.14159265358979) / 2});
 }
 
 // Probabilities that rounding has made 0 or 1: the logarithms have no slope there.
@@ -144,13 +84,14 @@ TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
 
 TEST(Losses, OfProbabilitiesHaveAGradientOfTheWeights) {
   for (const Reduction reduction : kReductions)
-    for (const double smoothing : {0., 0.2})
-      expect_gradients(
-          [=](auto x) {
-            return cross_entropy(x[0], x[1],
-                                 {.reduction = reduction, .label_smoothing = smoothing, .weight = x[2], .axis = 1});
-          },
-          {without_ties({2, 4, 3}), without_ties({2, 4, 3}, 0.9), abs(without_ties({4}, 1.3))});
+    for (const double smoothing : {0., 0.2}) {
+      const auto loss = [=](auto x) {
+        return cross_entropy(x[0], x[1],
+                             {.reduction = reduction, .label_smoothing = smoothing, .weight = x[2], .axis = 1});
+      };
+      EXPECT_TRUE(
+          gradients_match(loss, {without_ties({2, 4, 3}), without_ties({2, 4, 3}, 0.9), abs(without_ties({4}, 1.3))}));
+    }
   // By PyTorch.
   const Tensor x = tensor({{1., 2., 3.}, {3., 1., 0.}}, kFloat64), p = softmax(x);
   expect_near(slope([&](auto& w) { return cross_entropy(x, p, {.weight = w}); }, tensor({1., 2., 3.}, kFloat64)),

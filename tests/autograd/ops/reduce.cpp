@@ -10,13 +10,7 @@ Tensor weighted_slope(auto f, const Tensor& x, const Tensor& weights, bool again
   return slope([&](const Tensor& leaf) { return f(leaf) * weights; }, x, again);
 }
 
-TEST(Sum, OfOtherTypesAndOfNoElements) {
-  EXPECT_EQ(sum(tensor({true, true, false})).item(), 2);
-  EXPECT_EQ(sum(tensor({true, true, false})).dtype(), kInt64);
-  EXPECT_EQ(sum(tensor({1, 2, 3})).dtype(), kInt64);
-  expect_near(sum(zeros({0, 3}), 0), {0, 0, 0});
-  EXPECT_EQ(sum(zeros({0})).item(), 0);
-  EXPECT_EQ(sum(scalar(3)).item(), 3);
+TEST(Sum, RunningOfOtherTypes) {
   EXPECT_EQ(cumsum(tensor({true, true}), 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(cumsum(scalar(2), 0).item(), 2);
 }
@@ -51,14 +45,10 @@ TEST(Sum, OfShortRowsHasTheOrderOfSums) {
 }
 
 TEST(Sum, ToShape) {
-  const Tensor x = ones({4, 2, 3});
-  expect_near(sum_to(x, {2, 1}), {12, 12});
-  EXPECT_EQ(sum_to(x, {}).item(), 24);
   const Tensor flags = tensor({{true, true, false}, {true, false, false}});
   for (const auto& [shape, counts] : std::vector<std::pair<Shape, std::vector<int64_t>>>{
            {{}, {3}}, {{3}, {2, 1, 0}}, {{2, 1}, {2, 1}}, {{2, 3}, {1, 1, 0, 1, 0, 0}}})
     EXPECT_EQ(sum_to(flags, shape).to_vector<int64_t>(), counts) << "as sum";
-  EXPECT_EQ(sum_to(x, {4, 1, 3}).shape(), (Shape{4, 1, 3}));
 }
 
 TEST(Sum, FloatOverManyElementsIsAccurate) {

@@ -111,21 +111,6 @@ TEST(Llama, AnyDecoderIsAModule) {
   EXPECT_FALSE(same_bits((*copy)(in), (*any)(in)));
 }
 
-TEST(Llama, ScaledRope) {
-  nn::LlamaConfig config = small_llama();
-  config.head_dim = 8;
-  const std::vector<double> plain = nn::rope_speeds(config);
-  config.rope_scaling = {.kind = nn::RopeScaling::Kind::linear, .factor = 4};
-  EXPECT_DOUBLE_EQ(nn::rope_speeds(config)[1], plain[1] / 4);
-  config.rope_scaling = {
-      .kind = nn::RopeScaling::Kind::llama3, .factor = 8, .low = 1, .high = 4, .trained_length = 100};
-  const std::vector<double> scaled = nn::rope_speeds(config);
-  EXPECT_DOUBLE_EQ(scaled[0], plain[0]);  // 16 turns
-  EXPECT_GT(scaled[1], plain[1] / 8);     // 1.6 turns
-  EXPECT_LT(scaled[1], plain[1]);
-  EXPECT_DOUBLE_EQ(scaled[2], plain[2] / 8);
-}
-
 TEST(Llama, RejectsWhatItDoesNotSupport) {
   const std::string good = nn::to_hugging_face_config(small_llama());
   for (const auto& [members, text] : pairs_of_lines("data/llama_config_errors.txt")) {

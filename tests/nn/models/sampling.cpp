@@ -1,5 +1,4 @@
-// Sampling: PyTorch's draws, the limits of top-k and nucleus, and samples of whole models.
-#include <tapegrad/tests/nn/models/small_models.h>
+// Sampling: PyTorch's draws, and the limits of top-k and nucleus.
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -63,88 +62,6 @@ TEST(Sampling, ProbabilitiesAtTemperaturesNearZero) {
                   {0, 1, 0});
     }
   }
-}
-
-// --- sampling from models ---
-
-// A small model with prompts of several rows: how to decode with it, and its scores [B, N, V] of the tokens [B, N] that
-// follow the prompt, out of one pass over all of them.
-struct Sampled {
-  const char* name;
-  Tensor prompt;
-  std::function<std::unique_ptr<nn::NextTokenLogits>(bool cached)> next;
-  std::function<Tensor(const Tensor& tokens)> scores;
-
-  nn::Generated draw(nn::GenerateOptions options, uint64_t seed, bool cached = true) const {
-    Generator generator(seed);
-    options.generator = &generator;
-    return nn::generate(*next(cached), prompt, options);
-  }
-};
-
-// Samples are drawn from a Transformer and from a GPT. The rows of the prompts differ; with `equal_rows`, that many are
-// equal.
-void for_both_models(const std::function<void(const Sampled&)>& check, int64_t equal_rows = 0) {
-  const auto rows = [&](const Tensor& x) { return equal_rows ? x[0].expand({equal_rows, x.size(1)}).contiguous() : x; };
-  const auto tail = [](const Tensor& y, const Tensor& prompt) {
-    return narrow(y, 1, prompt.size(1) - 1, y.size(1) - prompt.size(1) + 1);
-  };
-  const auto given = [](const Tensor& prompt, const Tensor& tokens) {
-    return cat({prompt, narrow(tokens, 1, 0, tokens.size(1) - 1)}, 1);
-  };
-  {
-    SCOPED_TRACE("Transformer");
-    manual_seed(12);
-    const nn::Transformer model = exact(nn::Transformer(small_transformer(7, 9)));
-    const Tensor src = rows(tensor({{3, 1, 4, 1, 5}, {2, 6, 5, 3, 0}, {1, 4, 0, 0, 0}})), mask = nn::padding_mask(src);
-    const Tensor prompt = zeros({src.size(0), 1}, kInt64);
-    check({"Transformer", prompt,
-           [&](bool cached) { return std::make_unique<nn::TransformerNext>(model, src, mask, cached); },
-           [&](const Tensor& tokens) {
-             return tail(model(src, given(prompt, tokens), mask, nn::causal_mask(tokens.size(1))), prompt);
-           }});
-  }
-  {
-    SCOPED_TRACE("GPT");
-    manual_seed(13);
-    const nn::GPTModel model = exact(nn::GPTModel(small_decoder(9, 12)));
-    const Tensor prompt = rows(tensor({{3, 1, 4}, {8, 0, 2}, {7, 7, 7}}));
-    check({"GPT", prompt, [&](bool cached) { return std::make_unique<nn::GPTNext>(model, cached); },
-           [&](const Tensor& tokens) { return tail(model(given(prompt, tokens)), prompt); }});
-  }
-}
-TEST(Sampling, TheSameSeedDrawsTheSameTokensFromTheModel) {
-  for_both_models([](const Sampled& model) {
-    const auto draw = [&](uint64_t seed, bool cached = true) {
-      return model.draw({.max_new_tokens = 8, .temperature = 1.3, .top_k = 5, .top_p = 0.9}, seed, cached);
-    };
-    const nn::Generated first = draw(4), again = draw(4);
-    const Tokens tokens = first.tokens.to_vector<int64_t>();
-    EXPECT_EQ(again.tokens.to_vector<int64_t>(), tokens);
-    EXPECT_EQ(again.scores, first.scores);
-    EXPECT_EQ(draw(4, false).tokens.to_vector<int64_t>(), tokens) << "without a cache";
-    EXPECT_NE(draw(5).tokens.to_vector<int64_t>(), tokens);
-  });
-}
-
-// Two thousand first tokens of one prompt, counted: within four standard deviations of what the model gives.
-TEST(Sampling, TokensAreDrawnWithTheModelsProbabilities) {
-  constexpr int64_t kRows = 2000;
-  for_both_models(
-      [](const Sampled& model) {
-        for (const double temperature : {0.5, 1.0, 3.0}) {
-          const Tensor tokens = model.draw({.max_new_tokens = 1, .temperature = temperature}, 2).tokens;
-          const std::vector<double> p = softmax(model.scores(tokens)[0][0] / temperature).to_vector<double>();
-          std::vector<double> counts(p.size());
-          for (const int64_t token : tokens.to_vector<int64_t>()) ++counts[static_cast<std::size_t>(token)];
-          for (std::size_t token = 0; token < p.size(); ++token) {
-            const double mean = kRows * p[token];
-            EXPECT_NEAR(counts[token], mean, 4 * std::sqrt(mean * (1 - p[token])) + 1)
-                << "token " << token << ", temperature " << temperature;
-          }
-        }
-      },
-      kRows);
 }
 
 }  // namespace

@@ -157,61 +157,6 @@ TEST(Architecture, RunsALlamaPartByPart) {
   expect_decoder<nn::LlamaModel>(config);
 }
 
-// The C++ of a part, and the parameters of what it makes.
-using Made = std::map<std::string, int64_t>;
-template <class Module>
-void add(Made& made, const std::string& code, const Module& module) {
-  made[code] = nn::count_parameters(module);
-}
-
-void expect_code(const Architecture& found, const Made& made) {
-  std::size_t seen = 0;
-  for (const Stack& stack : found.stacks) {
-    for (const Part& part : stack.parts) {
-      if (part.count == 0) continue;
-      const auto own = made.find(part.step.code.at(0));
-      ASSERT_NE(own, made.end()) << part.step.code[0];
-      EXPECT_EQ(part.count, own->second) << own->first;
-      ++seen;
-    }
-  }
-  EXPECT_GE(seen, made.size());
-}
-
-TEST(Architecture, CodeMakesThePart) {
-  Made made;
-  add(made, "nn::Embedding(11, 16, 0)", nn::Embedding(11, 16, 0));
-  add(made, "nn::AddedPositions(nn::Positions::learned, 6, 16)", nn::AddedPositions(nn::Positions::learned, 6, 16));
-  add(made, "nn::LayerNormStd(16)", nn::LayerNormStd(16));
-  add(made, "nn::MultiHeadAttention(16, 2, 0.1)", nn::MultiHeadAttention(16, 2, 0.1));
-  add(made, "nn::FeedForward(16, 24, 0.1)", nn::FeedForward(16, 24, 0.1));
-  add(made, "nn::Linear(16, 11)", nn::Linear(16, 11));
-  nn::Transformer transformer(small_transformer());
-  expect_code(architecture_of(transformer), made);
-
-  made.clear();
-  add(made, "nn::Embedding(13, 16)", nn::Embedding(13, 16));
-  add(made, "nn::AddedPositions(nn::Positions::learned, 8, 16)", nn::AddedPositions(nn::Positions::learned, 8, 16));
-  add(made, "nn::LayerNorm(16)", nn::LayerNorm(16));
-  add(made, "nn::MultiHeadSelfAttention({.d_in = 16, .d_out = 16, .num_heads = 4, .dropout = 0.1})",
-      nn::MultiHeadSelfAttention({.d_in = 16, .d_out = 16, .num_heads = 4, .dropout = 0.1}));
-  add(made, "nn::GPTFeedForward(16)", nn::GPTFeedForward(16));
-  add(made, "nn::LanguageHead(13, 16, false)", nn::LanguageHead(13, 16, false));
-  nn::GPTModel gpt(small_gpt_config());
-  expect_code(architecture_of(gpt), made);
-
-  made.clear();
-  add(made, "nn::Embedding(17, 16)", nn::Embedding(17, 16));
-  add(made, "nn::RMSNorm(16)", nn::RMSNorm(16));
-  add(made, "nn::LlamaAttention({.hidden_size = 16, .num_attention_heads = 4, .num_key_value_heads = 2})",
-      nn::LlamaAttention({.hidden_size = 16, .num_attention_heads = 4, .num_key_value_heads = 2}));
-  add(made, "nn::LlamaMLP({.hidden_size = 16, .intermediate_size = 20})",
-      nn::LlamaMLP({.hidden_size = 16, .intermediate_size = 20}));
-  add(made, "nn::LanguageHead(17, 16, false)", nn::LanguageHead(17, 16, false));
-  nn::LlamaModel llama(small_llama());
-  expect_code(architecture_of(llama), made);
-}
-
 TEST(Architecture, LayersAreDrawnOnceAndModulesInsideAreListed) {
   nn::GPTModel model(small_gpt_config());
   const Architecture found = architecture_of(model);

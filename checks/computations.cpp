@@ -1,10 +1,8 @@
 // Computes the samples of operations, with gradients.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/checks/computations.h>
+#include <tapegrad/tapegrad.h>
 
 #include <map>
 #include <memory>

@@ -1,8 +1,7 @@
 // Makes numbers comparable: the same digits, whatever brackets and spaces are around them.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
-#include <tapegrad/train/drawing/svg.h>
-#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/numbers.h>
 
 #include <algorithm>

@@ -1,13 +1,7 @@
 // Cases of dropout and Gumbel samples, hooks, and ways to run other operations: recomputation, reversible layers, the
 // adjoint method.
-#include <tapegrad/autograd/on_grad.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/nn/ode.h>
-#include <tapegrad/nn/recompute.h>
-#include <tapegrad/nn/reversible.h>
+#include <tapegrad/tapegrad.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,8 +1,7 @@
 // Cases of linear algebra. Symmetric matrices are built from their factors, and functions of vectors with arbitrary
 // signs do not depend on the signs.
-#include <tapegrad/autograd/linalg.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/cases/case.h>
+#include <tapegrad/tapegrad.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,9 +1,8 @@
 // Cases of pooling and interpolation.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/pooling.h>
 #include <tapegrad/checks/cases/case.h>
+#include <tapegrad/tapegrad.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,7 +1,6 @@
 // Cases of recurrent layers: all results, joined. The inputs are called by the attribute "names".
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/recurrent.h>
 #include <tapegrad/checks/cases/case.h>
+#include <tapegrad/tapegrad.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,10 +1,6 @@
 // Cases of segments, sparse matrices, linear recurrences, sets and counts.
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/scan.h>
-#include <tapegrad/autograd/segment.h>
-#include <tapegrad/autograd/sets.h>
-#include <tapegrad/autograd/sparse.h>
 #include <tapegrad/checks/cases/case.h>
+#include <tapegrad/tapegrad.h>
 
 namespace tapegrad::tasks {
 namespace {

@@ -1,20 +1,8 @@
 // Samples of attention and of positions.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/checks/modules/module_table.h>
-#include <tapegrad/nn/added_positions.h>
-#include <tapegrad/nn/additive.h>
-#include <tapegrad/nn/attention.h>
-#include <tapegrad/nn/feed_forward.h>
-#include <tapegrad/nn/linformer.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/multihead_attention.h>
-#include <tapegrad/nn/performer.h>
-#include <tapegrad/nn/reformer.h>
-#include <tapegrad/nn/reversible.h>
-#include <tapegrad/nn/self_attention.h>
-#include <tapegrad/nn/window.h>
+#include <tapegrad/tapegrad.h>
 
 #include <algorithm>
 #include <variant>
@@ -180,15 +168,9 @@ void add_forms(ModuleTable& table) {
 struct PositionedAttention {
   nn::MultiHeadAttention attention;
   nn::RelativePositions relative;
-  PositionedAttention(nn::Positions kind, const nn::PositionOptions& options)
-      : attention(4, 2, 0.2, kind, options), relative(kind, 2, 2, true, options) {}
   Tensor operator()(const Tensor& x) const {  // [B, T, C]
     const nn::PositionBias terms = relative(x.size(1), x.size(1), 0, x.dtype());
     return attention(x, x, x, {.mask = nn::causal_mask(x.size(1)), .positions = &terms});
-  }
-  void visit(auto&& field) {
-    field("attention", attention);
-    field("relative", relative);
   }
 };
 
@@ -246,7 +228,9 @@ void add_positions(ModuleTable& table) {
       [=] { return nn::RelativePositions(nn::Positions::t5, 2, 2, true, options); },
       [](auto& module, X x) { return sin(x[0] + module(2, 3, 1, kFloat64).bias); });
   const auto add = [&table](const std::string& label, nn::Positions kind, const nn::PositionOptions& of) {
-    table.add("MultiHeadAttention", label, {spread({1, 3, 4})}, [=] { return PositionedAttention(kind, of); });
+    table.add("MultiHeadAttention", label, {spread({1, 3, 4})}, [=] {
+      return PositionedAttention{{4, 2, 0.2, kind, of}, {kind, 2, 2, true, of}};
+    });
   };
   for (const std::string_view kind : nn::relative_position_names()) {
     add(std::string(kind), nn::positions_named(kind), options);

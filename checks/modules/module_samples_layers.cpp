@@ -1,28 +1,7 @@
 // Samples of layers: linear, normalisation, pooling, convolutions, activations, containers, recurrent layers.
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/checks/modules/module_table.h>
-#include <tapegrad/nn/activation.h>
-#include <tapegrad/nn/added_positions.h>
-#include <tapegrad/nn/any_of.h>
-#include <tapegrad/nn/batch_norm.h>
-#include <tapegrad/nn/convolution.h>
-#include <tapegrad/nn/dict.h>
-#include <tapegrad/nn/dropout.h>
-#include <tapegrad/nn/embedding.h>
-#include <tapegrad/nn/ensemble.h>
-#include <tapegrad/nn/feed_forward.h>
-#include <tapegrad/nn/hooked.h>
-#include <tapegrad/nn/init.h>
-#include <tapegrad/nn/linear.h>
-#include <tapegrad/nn/norm.h>
-#include <tapegrad/nn/pooling.h>
-#include <tapegrad/nn/positions.h>
-#include <tapegrad/nn/recurrent.h>
-#include <tapegrad/nn/reshape.h>
-#include <tapegrad/nn/sequential.h>
-#include <tapegrad/nn/variant.h>
-#include <tapegrad/nn/weight_norm.h>
+#include <tapegrad/tapegrad.h>
 
 #include <array>
 

@@ -1,12 +1,7 @@
 // Samples of models and of their parts.
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/checks/modules/module_table.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/llama.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/torch_transformer.h>
-#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tapegrad.h>
 
 namespace tapegrad::tasks {
 namespace {

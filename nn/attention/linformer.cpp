@@ -97,8 +97,8 @@ AttentionTraits LinformerAttention::traits() const {
 }
 
 void LinformerAttention::list(Fields& f) {
-  f.add({.name = "linformer_rank", .help = "linformer: number of projected keys", .limits = kPositive}, rank);
-  f.add({.name = "linformer_per_head", .help = "linformer: separate projections for each head"}, per_head);
+  f.add("linformer_rank", "linformer: number of projected keys", rank, kPositive);
+  f.add("linformer_per_head", "linformer: separate projections for each head", per_head);
 }
 
 void LinformerAttention::check() const {

@@ -148,11 +148,8 @@ AttentionTraits PerformerAttention::traits() const {
 }
 
 void PerformerAttention::list(Fields& f) {
-  f.add({.name = "performer_features",
-         .help = "performer: number of random features",
-         .limits = kNotNegative,
-         .special = "0: D log D for heads of size D"},
-        features);
+  f.add("performer_features", "performer: number of random features", features, kNotNegative).special =
+      "0: D log D for heads of size D";
   f.add({.name = "performer_redraw",
          .help = "performer: redraw the features every N steps",
          .group = "Training",

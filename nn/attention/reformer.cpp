@@ -116,16 +116,10 @@ AttentionTraits ReformerAttention::traits() const {
 }
 
 void ReformerAttention::list(Fields& f) {
-  f.add({.name = "reformer_bucket_size",
-         .help = "reformer: tokens per chunk, which attend to each other",
-         .limits = kPositive},
-        bucket_size);
-  f.add({.name = "reformer_buckets",
-         .help = "reformer: number of buckets, a power of two",
-         .limits = kNotNegative,
-         .special = "0: chosen by the length"},
-        buckets);
-  f.add({.name = "reformer_rounds", .help = "reformer: rounds of hashing", .limits = {.least = 1, .most = 64}}, rounds);
+  f.add("reformer_bucket_size", "reformer: tokens per chunk, which attend to each other", bucket_size, kPositive);
+  f.add("reformer_buckets", "reformer: number of buckets, a power of two", buckets, kNotNegative).special =
+      "0: chosen by the length";
+  f.add("reformer_rounds", "reformer: rounds of hashing", rounds, {.least = 1, .most = 64});
 }
 
 void ReformerAttention::check() const {

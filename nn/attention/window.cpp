@@ -60,13 +60,10 @@ AttentionTraits WindowAttention::traits() const {
 }
 
 void WindowAttention::list(Fields& f) {
-  f.add({.name = "window", .help = "window: keys that a query attends to on each side", .limits = kNotNegative},
-        window);
-  f.add({.name = "dilation", .help = "window: distance between two of these keys", .limits = kPositive}, dilation);
-  f.add({.name = "global_tokens",
-         .help = "window: the first N tokens attend to all tokens, and all tokens attend to them",
-         .limits = kNotNegative},
-        global_tokens);
+  f.add("window", "window: keys that a query attends to on each side", window, kNotNegative);
+  f.add("dilation", "window: distance between two of these keys", dilation, kPositive);
+  f.add("global_tokens", "window: the first N tokens attend to all tokens, and all tokens attend to them",
+        global_tokens, kNotNegative);
 }
 
 std::unique_ptr<AttentionForm> WindowAttention::make(const AttentionSizes&) const {

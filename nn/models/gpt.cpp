@@ -42,21 +42,16 @@ SelfAttentionConfig attention_of(const GPTConfig& c) {
 // --- configuration ---
 
 void GPTConfig::list(Fields& f) {
-  f.add({.name = "vocab_size", .help = "number of tokens", .limits = kPositive}, vocab_size);
-  f.add({.name = "context_length", .help = "longest sequence of tokens that the model accepts", .limits = kPositive},
-        context_length);
-  f.add({.name = "emb_dim", .help = "width of the model; a multiple of the number of heads", .limits = kPositive},
-        emb_dim);
-  f.add({.name = "n_heads", .help = "heads per attention", .limits = kPositive}, n_heads);
-  f.add({.name = "n_kv_heads",
-         .help = "heads of keys and values, each shared by a group of queries",
-         .limits = kNotNegative,
-         .special = "0: as many as query heads"},
-        n_kv_heads);
-  f.add({.name = "n_layers", .help = "number of blocks", .limits = kPositive}, n_layers);
-  f.add({.name = "drop_rate", .help = "dropout probability, everywhere in the model", .limits = kShare}, drop_rate);
-  f.add({.name = "qkv_bias", .help = "biases on query, key and value"}, qkv_bias);
-  f.add({.name = "tied_head", .help = "the output head shares the weight of the token embedding"}, tied_head);
+  f.add("vocab_size", "number of tokens", vocab_size, kPositive);
+  f.add("context_length", "longest sequence of tokens that the model accepts", context_length, kPositive);
+  f.add("emb_dim", "width of the model; a multiple of the number of heads", emb_dim, kPositive);
+  f.add("n_heads", "heads per attention", n_heads, kPositive);
+  f.add("n_kv_heads", "heads of keys and values, each shared by a group of queries", n_kv_heads, kNotNegative).special =
+      "0: as many as query heads";
+  f.add("n_layers", "number of blocks", n_layers, kPositive);
+  f.add("drop_rate", "dropout probability, everywhere in the model", drop_rate, kShare);
+  f.add("qkv_bias", "biases on query, key and value", qkv_bias);
+  f.add("tied_head", "the output head shares the weight of the token embedding", tied_head);
 }
 
 void GPTConfig::check() const {

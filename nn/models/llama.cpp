@@ -42,54 +42,36 @@ std::string_view rope_type_name(RopeScaling::Kind kind) { return kRopeTypes[stat
 
 void RopeScaling::list(Fields& f) {
   f.add_named({.name = "rope_type", .help = "how RoPE's angles are slowed down"}, kind, kRopeTypes);
-  f.add({.name = "factor", .help = "by how much", .limits = {.least = 1}}, factor, kind != Kind::none);
+  f.add("factor", "by how much", factor, {.least = 1}, kind != Kind::none);
   const bool yarn = kind == Kind::yarn, mixes = kind == Kind::llama3 || yarn;
-  f.add({.name = "low_freq_factor",
-         .help = "llama3, yarn: pairs that rotate less often are slowed down by the factor",
-         .limits = kPositive},
-        low, mixes);
-  f.add({.name = "high_freq_factor",
-         .help = "llama3, yarn: pairs that rotate more often are not slowed down",
-         .limits = kPositive},
-        high, mixes);
-  f.add({.name = "original_max_position_embeddings",
-         .help = "llama3, yarn: length in which these rotations are counted",
-         .limits = kPositive},
-        trained_length, mixes);
-  f.add({.name = "attention_factor", .help = "yarn: factor of cosines and sines", .limits = kPositive}, attention,
-        yarn);
-  f.add({.name = "truncate", .help = "yarn: the mixture begins and ends at whole indices of pairs"}, whole_pairs, yarn);
+  f.add("low_freq_factor", "llama3, yarn: pairs that rotate less often are slowed down by the factor", low, kPositive,
+        mixes);
+  f.add("high_freq_factor", "llama3, yarn: pairs that rotate more often are not slowed down", high, kPositive, mixes);
+  f.add("original_max_position_embeddings", "llama3, yarn: length in which these rotations are counted", trained_length,
+        kPositive, mixes);
+  f.add("attention_factor", "yarn: factor of cosines and sines", attention, kPositive, yarn);
+  f.add("truncate", "yarn: the mixture begins and ends at whole indices of pairs", whole_pairs, {}, yarn);
 }
 
 void LlamaConfig::list(Fields& f) {
-  f.add({.name = "vocab_size", .help = "number of tokens", .limits = kPositive}, vocab_size);
-  f.add({.name = "hidden_size", .help = "width of the model", .limits = kPositive}, hidden_size);
-  f.add({.name = "intermediate_size", .help = "width inside the feed-forward blocks", .limits = kPositive},
-        intermediate_size);
-  f.add({.name = "num_hidden_layers", .help = "number of blocks", .limits = kPositive}, num_hidden_layers);
-  f.add({.name = "num_attention_heads", .help = "heads per attention", .limits = kPositive}, num_attention_heads);
-  f.add({.name = "num_key_value_heads",
-         .help = "heads of keys and values, each shared by a group of queries",
-         .limits = kNotNegative,
-         .special = "0: as many as query heads"},
-        num_key_value_heads);
-  f.add({.name = "head_dim", .help = "size of a head", .limits = kNotNegative, .special = "0: an equal share"},
-        head_dim);
-  f.add({.name = "max_position_embeddings",
-         .help = "longest sequence of tokens that the model accepts",
-         .limits = kPositive},
-        max_position_embeddings);
-  f.add({.name = "rms_norm_eps", .help = "added to the mean square in RMSNorm", .limits = kNotNegative}, rms_norm_eps);
-  f.add({.name = "rope_theta", .help = "base of RoPE's angles", .limits = {.least = 1, .open_below = true}},
-        rope_theta);
-  f.add({.name = "attention_dropout", .help = "dropout probability of attention weights", .limits = kShare},
-        attention_dropout);
-  f.add({.name = "attention_bias", .help = "biases on attention's projections"}, attention_bias);
-  f.add({.name = "mlp_bias", .help = "biases in the feed-forward blocks"}, mlp_bias);
-  f.add({.name = "tie_word_embeddings", .help = "the output head shares the weight of the token embedding"},
-        tie_word_embeddings);
-  f.add({.name = "initializer_range", .help = "standard deviation of the initial weights", .limits = kPositive},
-        initializer_range);
+  f.add("vocab_size", "number of tokens", vocab_size, kPositive);
+  f.add("hidden_size", "width of the model", hidden_size, kPositive);
+  f.add("intermediate_size", "width inside the feed-forward blocks", intermediate_size, kPositive);
+  f.add("num_hidden_layers", "number of blocks", num_hidden_layers, kPositive);
+  f.add("num_attention_heads", "heads per attention", num_attention_heads, kPositive);
+  f.add("num_key_value_heads", "heads of keys and values, each shared by a group of queries", num_key_value_heads,
+        kNotNegative)
+      .special = "0: as many as query heads";
+  f.add("head_dim", "size of a head", head_dim, kNotNegative).special = "0: an equal share";
+  f.add("max_position_embeddings", "longest sequence of tokens that the model accepts", max_position_embeddings,
+        kPositive);
+  f.add("rms_norm_eps", "added to the mean square in RMSNorm", rms_norm_eps, kNotNegative);
+  f.add("rope_theta", "base of RoPE's angles", rope_theta, {.least = 1, .open_below = true});
+  f.add("attention_dropout", "dropout probability of attention weights", attention_dropout, kShare);
+  f.add("attention_bias", "biases on attention's projections", attention_bias);
+  f.add("mlp_bias", "biases in the feed-forward blocks", mlp_bias);
+  f.add("tie_word_embeddings", "the output head shares the weight of the token embedding", tie_word_embeddings);
+  f.add("initializer_range", "standard deviation of the initial weights", initializer_range, kPositive);
 }
 
 void LlamaConfig::check() const {

@@ -70,34 +70,24 @@ const detail::NamedConfig<TransformerConfig> kTransformerPresets[] = {
 }  // namespace
 
 void TransformerConfig::list(Fields& f) {
-  f.add({.name = "vocab_size", .help = "number of tokens, including the padding token", .limits = kPositive},
-        vocab_size);
-  f.add({.name = "hidden_size", .help = "width of the model; a multiple of the number of heads", .limits = kPositive},
-        hidden_size);
-  f.add({.name = "num_hidden_layers", .help = "layers of the encoder, and of the decoder", .limits = kPositive},
-        num_hidden_layers);
-  f.add({.name = "num_attention_heads", .help = "heads per attention", .limits = kPositive}, num_attention_heads);
-  f.add({.name = "intermediate_size", .help = "width inside the feed-forward blocks", .limits = kPositive},
-        intermediate_size);
-  f.add({.name = "max_position_embeddings", .help = "longest sequence that the model accepts", .limits = kPositive},
-        max_position_embeddings);
+  f.add("vocab_size", "number of tokens, including the padding token", vocab_size, kPositive);
+  f.add("hidden_size", "width of the model; a multiple of the number of heads", hidden_size, kPositive);
+  f.add("num_hidden_layers", "layers of the encoder, and of the decoder", num_hidden_layers, kPositive);
+  f.add("num_attention_heads", "heads per attention", num_attention_heads, kPositive);
+  f.add("intermediate_size", "width inside the feed-forward blocks", intermediate_size, kPositive);
+  f.add("max_position_embeddings", "longest sequence that the model accepts", max_position_embeddings, kPositive);
   f.add_named({.name = "activation", .help = "activation of the feed-forward blocks"}, activation, activation_names());
   f.add_named(
       {.name = "norm", .help = "layer normalisation before each block (pre), or after each residual sum (post)"},
       post_norm, kNorms);
-  f.add({.name = "dropout_prob",
-         .help = "dropout probability in the feed-forward blocks and after the decoder's blocks",
-         .limits = kShare},
-        dropout_prob);
-  f.add({.name = "hidden_dropout_prob",
-         .help = "dropout probability after the embeddings and after the encoder's blocks",
-         .limits = kShare},
-        hidden_dropout_prob);
-  f.add({.name = "attention_probs_dropout_prob", .help = "dropout probability of attention weights", .limits = kShare},
-        attention_probs_dropout_prob);
-  f.add({.name = "layer_norm_eps", .help = "added to the deviation in layer normalisation", .limits = kNotNegative},
-        layer_norm_eps);
-  f.add({.name = "pad_token_id", .help = "the padding token"}, pad_token_id);
+  f.add("dropout_prob", "dropout probability in the feed-forward blocks and after the decoder's blocks", dropout_prob,
+        kShare);
+  f.add("hidden_dropout_prob", "dropout probability after the embeddings and after the encoder's blocks",
+        hidden_dropout_prob, kShare);
+  f.add("attention_probs_dropout_prob", "dropout probability of attention weights", attention_probs_dropout_prob,
+        kShare);
+  f.add("layer_norm_eps", "added to the deviation in layer normalisation", layer_norm_eps, kNotNegative);
+  f.add("pad_token_id", "the padding token", pad_token_id);
 }
 
 void TransformerConfig::check() const {

@@ -3,7 +3,7 @@
 //
 // A struct lists its members in `void list(nn::Fields& f)`; so does a variant (a form of attention, a positional
 // encoding) that has options:
-//   f.add({.name = "window", .help = "keys on each side", .limits = kNotNegative}, window, kind == "window");
+//   f.add("window", "keys on each side", window, kNotNegative, kind == "window");
 //   f.add_named({.name = "solver", .help = "the method"}, solver, kOdeSolverNames);  // an enum with names
 #pragma once
 
@@ -93,6 +93,12 @@ class Fields {
  public:
   /// Appends a member, which must outlive the list; without `used`, it has no effect (Field::used).
   void add(const Setting& setting, auto& member, bool used = true) { fields_.push_back({setting, &member, used}); }
+  /// The same; returns the declaration, for what else it says: f.add("n", "heads", n, kNotNegative).special = "0: all".
+  Setting& add(std::string_view name, std::string_view help, auto& member, const Limits& limits = {},
+               bool used = true) {
+    add({.name = name, .help = help, .limits = limits}, member, used);
+    return fields_.back().setting;
+  }
   /// A member whose value i is called names[i]: an enum, or a bool.
   void add_named(const Setting& setting, auto& member, std::span<const std::string_view> names, bool used = true) {
     add({setting, Named(member, names), used});

@@ -1,13 +1,9 @@
 // Tables, charts and verdicts from the figures of heads.
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
-#include <tapegrad/autograd/io/internal/json_value.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/attention/analysis.h>
 
 #include <algorithm>

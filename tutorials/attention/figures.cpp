@@ -1,7 +1,6 @@
 // Figures of attention maps, in float64.
-#include <tapegrad/autograd/error.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
-#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tutorials/attention/figures.h>
 
 #include <algorithm>

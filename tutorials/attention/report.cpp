@@ -3,9 +3,7 @@
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/drawing/tables.h>
-#include <tapegrad/train/files.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/attention/analysis.h>
 #include <tapegrad/tutorials/attention/report.h>
 #include <tapegrad/tutorials/widgets/widget.h>

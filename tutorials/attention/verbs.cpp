@@ -1,8 +1,7 @@
 // The verbs `attention <task>` and `attention gpt`.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/generate.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/gpt/loading.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/language/messages.h>

@@ -1,8 +1,6 @@
 // One training run with one positional encoding.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/pool.h>
-#include <tapegrad/autograd/random.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/run/train.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/sample.h>

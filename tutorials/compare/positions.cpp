@@ -5,9 +5,7 @@
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/files.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/compare/positions.h>
 #include <tapegrad/tutorials/compare/processes.h>
 

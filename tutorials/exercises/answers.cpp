@@ -1,10 +1,5 @@
 // What the functions of each exercise are called with, and what the library computes for it.
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/rope.h>
-#include <tapegrad/nn/sinusoidal_positions.h>
-#include <tapegrad/optim/schedule.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tutorials/exercises/exercise.h>
 #include <tapegrad/tutorials/pages/journey.h>
 

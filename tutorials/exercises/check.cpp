@@ -1,7 +1,6 @@
 // Writes the program as text, and compares numbers as a reader of the tutorials would: by their printed digits.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/tutorials/exercises/check.h>
 
 #include <algorithm>

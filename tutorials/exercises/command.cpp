@@ -1,8 +1,7 @@
 // Lists, prints and checks exercises.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/io/files.h>
-#include <tapegrad/autograd/io/safetensors.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>

@@ -1,7 +1,6 @@
 // The essays about copy and addition, and the verb that prints an essay.
 #include <tapegrad/autograd/internal/fixed_math.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/loss.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>

@@ -1,9 +1,6 @@
 // Tutorial 000: the causal mask of a GPT, and the whole model.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/nn/mask.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>

@@ -1,11 +1,7 @@
 // Tutorial 001: positions, the causal mask, and questions of interviews.
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/positions.h>
-#include <tapegrad/nn/sinusoidal_positions.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>

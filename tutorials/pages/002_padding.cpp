@@ -1,7 +1,6 @@
 // Tutorial 002: multi-head attention over padded sequences.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/numbers.h>

@@ -2,13 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/io/internal/json.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/loss.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/transformer.h>
-#include <tapegrad/optim/adam.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/train/drawing/charts.h>

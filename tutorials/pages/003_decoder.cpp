@@ -1,9 +1,6 @@
 // Tutorial 003, sections 8.4.3 and 8.4.4: the decoder, choosing tokens, and the whole Transformer.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>

@@ -1,7 +1,6 @@
 // Tutorial 003, deep dives 1 to 4 of section 8.2.3: cost, kernels and singular values, energy, and rank.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>

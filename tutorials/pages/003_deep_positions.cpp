@@ -1,10 +1,7 @@
 // Tutorial 003, the deep dives of section 8.3.2: learned, relative and further positions, their comparison, and
 // guidelines.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/rope.h>
-#include <tapegrad/nn/sinusoidal_positions.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>

@@ -1,8 +1,6 @@
 // Tutorial 003, deep dives 5 to 9 of section 8.2.3: stability, frequencies and information, and analogies.
 #include <fmt/format.h>
-#include <tapegrad/autograd/linalg.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>

@@ -1,11 +1,9 @@
 // Tutorial 003, sections 8.4.1 and 8.4.2: the parts of a layer, layer normalisation, and the encoder.
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/depth.h>

@@ -2,8 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/metrics/rouge.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>

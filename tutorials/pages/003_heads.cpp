@@ -1,10 +1,6 @@
 // Tutorial 003, sections 8.2.4 and 8.2.6: multi-head attention, and what a head is.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/attention.h>
-#include <tapegrad/nn/convolution.h>
-#include <tapegrad/nn/linear.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>

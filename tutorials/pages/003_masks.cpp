@@ -1,8 +1,6 @@
 // Tutorial 003, section 8.2.5: the causal mask and the padding mask, of the tutorial's words or of a random example.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/numbers.h>

@@ -1,14 +1,10 @@
 // Tutorial 003, sections 8.3.1 and 8.3.2: why positions are needed, indices, and sines and cosines.
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/positions.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/drawing/heatmap.h>
-#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/numbers.h>
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/pages/journey.h>

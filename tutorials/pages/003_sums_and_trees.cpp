@@ -1,9 +1,7 @@
 // Tutorial 003, sections 8.5.2 and 8.5.3: the addition task and the parser task.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/loss.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/parser/expression.h>

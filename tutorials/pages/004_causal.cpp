@@ -1,9 +1,6 @@
 // Tutorial 004, cells 28 to 36: the causal mask after and before the softmax, and dropout of weights.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/dropout.h>
-#include <tapegrad/nn/mask.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>

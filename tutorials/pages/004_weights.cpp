@@ -1,8 +1,7 @@
 // Tutorial 004, cells 15 to 27: queries, keys and values, scores divided by the root of their size, and self-attention
 // as a module.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/numbers.h>

@@ -1,18 +1,6 @@
 // The topic attention-accuracy: the accuracy of the forms of attention on two tasks after equal training time.
 #include <fmt/format.h>
-#include <tapegrad/autograd/losses.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/embedding.h>
-#include <tapegrad/nn/feed_forward.h>
-#include <tapegrad/nn/linformer.h>
-#include <tapegrad/nn/norm.h>
-#include <tapegrad/nn/performer.h>
-#include <tapegrad/nn/reformer.h>
-#include <tapegrad/nn/self_attention.h>
-#include <tapegrad/nn/window.h>
-#include <tapegrad/optim/adam.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/train/loop.h>
@@ -71,32 +59,24 @@ constexpr Task kTasks[] = {
     {translatable("needle"), translatable("Needle: accuracy by seconds of processor time"), draw_needle, 16}};
 
 struct Layer {
-  explicit Layer(const nn::SelfAttentionConfig& config)
-      : norm1(kWidth), norm2(kWidth), attention(config), feed_forward(kWidth, 4 * kWidth) {}
   Tensor operator()(const Tensor& x) const {
     const Tensor attended = x + attention(norm1(x));
     return attended + feed_forward(norm2(attended));
   }
-  void visit(auto&& field) {
-    field("norm1", norm1);
-    field("norm2", norm2);
-    field("attention", attention);
-    field("feed_forward", feed_forward);
-  }
-  nn::LayerNorm norm1, norm2;
+  nn::LayerNorm norm1{kWidth}, norm2{kWidth};
   nn::MultiHeadSelfAttention attention;
-  nn::FeedForward feed_forward;
+  nn::FeedForward feed_forward{kWidth, 4 * kWidth};
 };
 
 struct Reader {
   Reader(int64_t length, const nn::AttentionChoice& choice)
       : tokens(kVocabulary, kWidth),
-        layer({.d_in = kWidth,
-               .d_out = kWidth,
-               .num_heads = kHeads,
-               .context_length = length,
-               .causal = false,
-               .attention = choice}),
+        layer{.attention = nn::MultiHeadSelfAttention({.d_in = kWidth,
+                                                       .d_out = kWidth,
+                                                       .num_heads = kHeads,
+                                                       .context_length = length,
+                                                       .causal = false,
+                                                       .attention = choice})},
         norm(kWidth),
         out(kWidth, kClasses),
         table(nn::sinusoidal_table(length, kWidth)) {}

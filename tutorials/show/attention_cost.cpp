@@ -1,11 +1,6 @@
 // The topic attention-cost: time and memory of a layer of self-attention, forward and backward, by the length.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/pool_peak.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/self_attention.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tutorials/processor_time.h>

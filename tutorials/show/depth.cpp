@@ -1,12 +1,7 @@
 // The topic depth (8.2.3, deep dives 4.1 and 6.2; 8.4): what becomes of the tokens and of the gradient in deep stacks
 // of random layers: Pre-LN, Post-LN, and attention alone.
 #include <fmt/format.h>
-#include <tapegrad/autograd/linalg.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/init.h>
-#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/show/show.h>

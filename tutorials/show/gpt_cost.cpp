@@ -1,12 +1,6 @@
 // The topic gpt-cost: time and memory of a training step of a GPT, by the length of its input and by the batch.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/parallel.h>
-#include <tapegrad/autograd/pool_peak.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/optim/adam.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tutorials/show/show.h>

@@ -1,15 +1,9 @@
 // The topic head-roles (8.2.4): a small GPT learns to write symbols down again; during training, each head is
 // classified by the tokens that get most of its attention weights.
 #include <fmt/format.h>
-#include <tapegrad/autograd/losses.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/gpt.h>
-#include <tapegrad/optim/adam.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/train/drawing/tables.h>
-#include <tapegrad/train/loop.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>

@@ -1,8 +1,6 @@
 // The topic hopfield (8.2.3, deep dive 3.2): the tutorial's differential equation, solved, and the energy along it.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/ode.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tutorials/show/show.h>
 

@@ -1,14 +1,7 @@
 // The topic mask-leak: one model is trained with the causal mask, one without it. In a language of known entropy, a
 // loss below the entropy proves that a model reads the tokens that it should predict.
 #include <fmt/format.h>
-#include <tapegrad/autograd/losses.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/transformer.h>
-#include <tapegrad/optim/adam.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/loop.h>
 #include <tapegrad/tutorials/show/show.h>
@@ -55,30 +48,14 @@ struct Grammar {
 };
 
 struct Model {
-  Model(int64_t length, bool masked)
-      : encoder({.vocab_size = kTokens,
-                 .hidden_size = 64,
-                 .num_hidden_layers = 2,
-                 .num_attention_heads = 4,
-                 .intermediate_size = 256,
-                 .dropout_prob = 0,
-                 .hidden_dropout_prob = 0,
-                 .attention_probs_dropout_prob = 0,
-                 .max_position_embeddings = length}),
-        head(64, kTokens),
-        masked(masked) {}
   // ids [B, T] -> logits [B, T, V].
   Tensor operator()(const Tensor& ids) const { return logits(ids, masked); }
   Tensor logits(const Tensor& ids, bool mask) const {
     return head(encoder(ids, mask ? nn::causal_mask(ids.size(1)) : Tensor()));
   }
-  void visit(auto&& field) {
-    field("encoder", encoder);
-    field("head", head);
-  }
   nn::TransformerEncoder encoder;
-  nn::Linear head;
   bool masked;
+  nn::Linear head{64, kTokens};
 };
 
 // What a model achieves: the loss on new texts, as it was trained and when later tokens are hidden, and the share of
@@ -123,7 +100,16 @@ double moved_by_the_last_token(const Model& model, const Tensor& text) {
 
 Run train(bool masked, const Grammar& language, int64_t length, int64_t steps, uint64_t seed) {
   manual_seed(seed);
-  Model model(length, masked);
+  Model model{nn::TransformerEncoder({.vocab_size = kTokens,
+                                      .hidden_size = 64,
+                                      .num_hidden_layers = 2,
+                                      .num_attention_heads = 4,
+                                      .intermediate_size = 256,
+                                      .dropout_prob = 0,
+                                      .hidden_dropout_prob = 0,
+                                      .attention_probs_dropout_prob = 0,
+                                      .max_position_embeddings = length}),
+              masked};
   optim::Adam adam(nn::parameters(model), {.lr = 1e-3});
   Generator texts(seed + 1);
   train::StepCount source(steps);

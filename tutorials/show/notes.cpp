@@ -1,9 +1,7 @@
 // Shows the pieces of notes as text of 80 columns, and as HTML.
-#include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/train/drawing/heatmap.h>
-#include <tapegrad/train/drawing/page.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/show/notes.h>
 #include <tapegrad/tutorials/texts.h>
 

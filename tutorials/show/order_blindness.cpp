@@ -1,10 +1,7 @@
 // The topic order-blindness (tutorial 001, section 2.1): without positions, attention gives the words of a sentence the
 // same vectors in any order.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/transformer.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/language.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>

@@ -1,8 +1,6 @@
 // The topic performer-error: how far Performer's attention is from full attention, by its number of random features.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/performer.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/charts.h>
 #include <tapegrad/tutorials/show/show.h>

@@ -1,16 +1,7 @@
 // The topic recurrent-lengths: a recurrent encoder-decoder, the same with additive attention, and a Transformer write a
 // sequence down again, or backwards; accuracy by length after equally many steps.
 #include <fmt/format.h>
-#include <tapegrad/autograd/losses.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/additive.h>
-#include <tapegrad/nn/embedding.h>
-#include <tapegrad/nn/generate.h>
-#include <tapegrad/nn/mask.h>
-#include <tapegrad/nn/recurrent.h>
-#include <tapegrad/nn/transformer.h>
-#include <tapegrad/optim/adam.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/loop.h>
 #include <tapegrad/tutorials/processor_time.h>
@@ -93,26 +84,14 @@ struct Recurrent {
 };
 
 struct Parallel {
-  explicit Parallel(int64_t longest)
-      : transformer({.vocab_size = kVocabulary,
-                     .hidden_size = kWidth,
-                     .num_hidden_layers = 2,
-                     .num_attention_heads = 4,
-                     .intermediate_size = 2 * kWidth,
-                     .dropout_prob = 0,
-                     .hidden_dropout_prob = 0,
-                     .attention_probs_dropout_prob = 0,
-                     .max_position_embeddings = longest + 1,
-                     .positions = nn::Positions::sinusoidal}) {}
+  nn::Transformer transformer;
+
   Tensor operator()(const Tensor& source, const Tensor& target) const {
     return transformer(source, target, {}, nn::causal_mask(target.size(1)));
   }
   Tensor write(const Tensor& source) const {
     return nn::greedy_decode(transformer, source, {}, source.size(1), kStart);
   }
-  void visit(auto&& field) { field("transformer", transformer); }
-
-  nn::Transformer transformer;
 };
 
 struct Run {
@@ -165,7 +144,17 @@ std::vector<Run> runs_of(const Plan& plan) {
   manual_seed(plan.seed);
   runs.push_back(train(said("GRU, attention"), plan, Recurrent(true)));
   manual_seed(plan.seed);
-  runs.push_back(train("Transformer", plan, Parallel(longest)));
+  runs.push_back(train("Transformer", plan,
+                       Parallel{nn::Transformer({.vocab_size = kVocabulary,
+                                                 .hidden_size = kWidth,
+                                                 .num_hidden_layers = 2,
+                                                 .num_attention_heads = 4,
+                                                 .intermediate_size = 2 * kWidth,
+                                                 .dropout_prob = 0,
+                                                 .hidden_dropout_prob = 0,
+                                                 .attention_probs_dropout_prob = 0,
+                                                 .max_position_embeddings = longest + 1,
+                                                 .positions = nn::Positions::sinusoidal})}));
   return runs;
 }
 

@@ -1,13 +1,9 @@
 // The topic relative-positions (tutorial 003, section 8.3.2): T5's bias as the tutorial writes it next to the paper's,
 // and what follows from scores by distance being a Toeplitz matrix.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/random.h>
-#include <tapegrad/autograd/tape.h>
-#include <tapegrad/nn/t5_bias.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
-#include <tapegrad/train/drawing/charts.h>
-#include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/processor_time.h>
 #include <tapegrad/tutorials/show/relative_positions.h>
 #include <tapegrad/tutorials/show/show.h>

@@ -3,9 +3,7 @@
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/output.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/drawing/tables.h>
-#include <tapegrad/train/files.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/show/show.h>
 #include <tapegrad/tutorials/widgets/widget.h>
 
@@ -170,7 +168,7 @@ void ShowRequest::list(Fields& f) {
   add("example", found->example, example);
   add("model", found->model, model);
   f.add({.name = "out", .help = "folder for the plots", .type = "DIR"}, out);
-  f.add({.name = "quiet", .help = "write the plots, and print no tables"}, quiet);
+  f.add("quiet", "write the plots, and print no tables", quiet);
 }
 
 double log_slope(std::span<const double> x, std::span<const double> y) {

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
-#include <tapegrad/autograd/ops.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tutorials/show/toeplitz.h>
 
 #include <bit>

@@ -1,7 +1,6 @@
 // Computes a step, and writes its numbers as JSON.
 #include <fmt/format.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/tape.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tutorials/step/step.h>
 
 #include <bit>

@@ -1,8 +1,7 @@
 // The verb `explain step`: reads a run's model and an example, and writes the page.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/mask.h>
+#include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/gpt/loading.h>
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/language/language.h>
@@ -12,10 +11,7 @@
 #include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tasks/settings/output.h>
 #include <tapegrad/tasks/settings/verb_options.h>
-#include <tapegrad/train/data/utf8.h>
-#include <tapegrad/train/drawing/page.h>
-#include <tapegrad/train/drawing/tables.h>
-#include <tapegrad/train/files.h>
+#include <tapegrad/train.h>
 #include <tapegrad/tutorials/step/step.h>
 #include <tapegrad/tutorials/widgets/widget.h>
 

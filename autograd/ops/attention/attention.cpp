@@ -27,13 +27,13 @@ struct Attended {
   Tensor y, weights, softmax;
 };
 
-Attended attended(const Attention& a, bool want_weights, bool wants_mask) {
+Attended attended(const Attention& a, bool want_weights) {
   Attended to{empty_laid_out_as(with_leading_axes(a.query.detach(), a.batch), a.value.size(-1)), {}, {}};
-  if (!want_weights && !wants_mask && !a.narrow && suits_blocks(a)) {
+  if (!want_weights && !a.wants_mask && !a.narrow && suits_blocks(a)) {
     kByBlocks.take();
     to.softmax = Tensor::empty({2, a.heads(), a.rows()}, a.dtype);
     attention_by_blocks(a, to.y, to.softmax);
-  } else if (!want_weights && !wants_mask && suits_lanes(a)) {
+  } else if (!want_weights && !a.wants_mask && suits_lanes(a)) {
     kByLanes.take();
     attention_by_lanes(a, to.y);
   } else {
@@ -44,78 +44,52 @@ Attended attended(const Attention& a, bool want_weights, bool wants_mask) {
   return to;
 }
 
-Grads fused_backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy, bool wants_mask) {
+Grads fused_backward(const Attention& a, const Attended& of, const Tensor& dy) {
   Shape sums = a.batch;
   if (a.sharing() > 1) sums[-1] = a.sums();
   const Tensor dq = empty_laid_out_as(with_leading_axes(a.query.detach(), a.batch), a.query.size(-1));
   const Tensor dk = empty_laid_out_as(with_leading_axes(a.key.detach(), sums), a.key.size(-1));
   const Tensor dv = empty_laid_out_as(with_leading_axes(a.value.detach(), sums), a.value.size(-1));
-  if (softmax.defined()) {
-    attention_by_blocks_backward(a, y, softmax, dy, dq, dk, dv);
+  if (of.softmax.defined()) {
+    attention_by_blocks_backward(a, of.y, of.softmax, dy, dq, dk, dv);
     return {dq, dk, dv, Tensor()};
   }
-  if (!wants_mask && suits_lanes(a) && dy.strides()[-1] == 1) {
+  if (!a.wants_mask && suits_lanes(a) && dy.strides()[-1] == 1) {
     attention_by_lanes_backward(a, dy, dq, dk, dv);
     return {dq, dk, dv, Tensor()};
   }
-  const Tensor dscores = wants_mask ? Tensor::empty(a.mask.shape(), dy.dtype()) : Tensor();
+  const Tensor dscores = a.wants_mask ? Tensor::empty(a.mask.shape(), dy.dtype()) : Tensor();
   attention_by_heads_backward(a, dy, dq, dk, dv, dscores);
   return {dq, dk, dv, dscores};
 }
 
-Attention with_operands(const Attention& a, const AttentionOperands& x) {
-  Attention b = a;
-  b.query = x.query, b.key = x.key, b.value = x.value;
-  return b;
-}
-
-UniformAttention uniform_of(const Attention& a) {
-  Attention b = a;
-  b.keep = {};
-  b.narrow = false;
-  if (b.mask.defined() && b.mask.dtype() != kBool) {
-    b.mask = b.mask.detach() != -std::numeric_limits<double>::infinity();
-  }
-  return {[b](const AttentionOperands& x) { return attended(with_operands(b, x), false, false).y; },
-          [b](const AttentionOperands& x, const Tensor& dy) {
-            const Attention c = with_operands(b, x);
-            const Attended to = attended(c, false, false);
-            return fused_backward(c, to.y, to.softmax, dy, false)[2];
-          }};
-}
+constexpr AttentionFunctions<Attention, Attended> kAttentionFunctions{
+    .result = [](const Attention& a) { return attended(a, false); },
+    .gradients = fused_backward,
+    .uniform =
+        [](const Attention& a) {
+          Attention b = a;
+          b.keep = {};
+          b.narrow = b.wants_mask = false;
+          if (b.mask.defined() && b.mask.dtype() != kBool) {
+            b.mask = b.mask.detach() != -std::numeric_limits<double>::infinity();
+          }
+          return b;
+        },
+    .recorded = composed_backward,
+};
 
 bool hides_keys(const Attention& a) { return a.mask.defined() || a.causal; }
 
-// y and softmax: what attention_by_blocks computed, if it did.
-Grads attention_backward(const Attention& a, const Tensor& y, const Tensor& softmax, const Tensor& dy,
-                         bool wants_mask) {
-  const AttentionOperands x{a.query, a.key, a.value};
-  if (Tape::current()) {
-    if (!hides_keys(a) || (is_all_finite(x.query) && is_all_finite(x.key) && is_all_finite(x.value)))
-      return composed_backward(a, dy);
-    Grads given;
-    {
-      const PauseRecording pause;
-      given = fused_backward(a, y, softmax, dy, wants_mask);
-    }
-    return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
-      return composed_backward(with_operands(a, finite), seed);
-    });
-  }
-  Grads given = fused_backward(a, y, softmax, dy, wants_mask);
-  // The gradient of a query is a sum over all keys: finite only if all gradients are.
-  if (!hides_keys(a) || is_all_finite(given[0])) return given;
-  return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
-    const Attention b = with_operands(a, finite);
-    const Attended to = attended(b, false, wants_mask);
-    return fused_backward(b, to.y, to.softmax, seed, wants_mask);
-  });
+Grads attention_backward(const Attention& a, const Attended& of, const Tensor& dy) {
+  if (hides_keys(a)) return kAttentionFunctions.backward(a, of, dy);
+  return Tape::current() ? composed_backward(a, dy) : fused_backward(a, of, dy);
 }
 
 Tensor attention_tangent(const Attention& a, const AttentionTangents& tangents) {
   const Tensor given = composed_tangent(a, tangents);
   if (!hides_keys(a) || is_all_finite(given)) return given;
-  return tangent_of_seen({a.query, a.key, a.value}, tangents, uniform_of(a), given,
+  return tangent_of_seen({a.query, a.key, a.value}, tangents, kAttentionFunctions.uniform_of(a), given,
                          [&](const AttentionOperands& finite, const AttentionTangents& finite_tangents) {
                            return composed_tangent(with_operands(a, finite), finite_tangents);
                          });
@@ -124,38 +98,20 @@ Tensor attention_tangent(const Attention& a, const AttentionTangents& tangents) 
 // A result that is not finite: queries that see no NaN keep finite rows.
 void without_hidden_keys(const Attention& a, Attended& to) {
   const auto again = [&](const AttentionOperands& finite) {
-    const Attended of = attended(with_operands(a, finite), to.weights.defined(), needs_grad(a.mask));
+    const Attended of = attended(with_operands(a, finite), to.weights.defined());
     return std::vector<Tensor>{of.y, of.weights};
   };
   const std::vector<Tensor> results =
-      results_of_seen({a.query, a.key, a.value}, uniform_of(a), {to.y, to.weights}, again);
+      results_of_seen({a.query, a.key, a.value}, kAttentionFunctions.uniform_of(a), {to.y, to.weights}, again);
   to.y = results[0], to.weights = results[1];
-}
-
-void require_attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
-  const auto shapes = [&] {
-    return fmt::format("query {}, key {}, value {}", str(query.shape()), str(key.shape()), str(value.shape()));
-  };
-  require_floating(kAttention.name, {&query, &key, &value});
-  if (query.dim() < 2 || key.dim() < 2 || value.dim() < 2) {
-    kAttention.fail(fmt::format("expected two axes or more for each ([..., T, D]), got {}", shapes()));
-  }
-  if (query.size(-1) != key.size(-1)) {
-    kAttention.fail(fmt::format("expected query and key with the same last size, got {} ({} against {})", shapes(),
-                                query.size(-1), key.size(-1)));
-  }
-  if (key.size(-2) != value.size(-2)) {
-    kAttention.fail(fmt::format("expected as many values as keys, got {} ({} keys against {} values)", shapes(),
-                                key.size(-2), value.size(-2)));
-  }
-  require_probability(kAttention.name, "dropout", options.dropout);
 }
 
 // The result, and the weights if they are wanted.
 std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
                                  const AttentionOptions& options, bool want_weights) {
   const OpTimer timer(kAttention, {query, key, value, options.mask});
-  require_attention(query, key, value, options);
+  AttentionOperands{query, key, value}.check(kAttention.name);
+  require_probability(kAttention.name, "dropout", options.dropout);
   Attention a;
   const auto lead = [](const Tensor& x) { return leading_axes(x); };
   a.batch = broadcast(kAttention.name, broadcast(kAttention.name, lead(query), lead(key)), lead(value));
@@ -193,17 +149,17 @@ std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const T
     const Tensor weights = composed_weights(a);
     return {matmul_of(weights, a.value, a.narrow), weights.detach()};
   }
-  const bool wants_mask = needs_grad(a.mask);
-  Attended to = attended(a, want_weights, wants_mask);
+  a.wants_mask = needs_grad(a.mask);
+  Attended to = attended(a, want_weights);
   if (hides_keys(a) && !is_all_finite(to.y)) without_hidden_keys(a, to);
   const auto& [y, weights, softmax] = to;
-  if (!wants_mask && !needs_grad(a.query) && !needs_grad(a.key) && !needs_grad(a.value)) return {y, weights};
+  if (!a.wants_mask && !needs_grad(a.query) && !needs_grad(a.key) && !needs_grad(a.value)) return {y, weights};
   return {record(kAttention, y, {a.query, a.key, a.value, a.mask},
-                 [a, y = kept_if(to.softmax.defined(), to.y), softmax = to.softmax, wants_mask](
-                     const Tensor& dy, const BackwardPass& pass) {
+                 [a, of = Attended{kept_if(softmax.defined(), y), {}, softmax}](const Tensor& dy,
+                                                                                const BackwardPass& pass) {
                    if (pass.is_forward())
                      return Grads(attention_tangent(a, {pass.tangents.begin(), pass.tangents.end()}));
-                   return attention_backward(a, y, softmax, dy, wants_mask);
+                   return attention_backward(a, of, dy);
                  }),
           weights};
 }

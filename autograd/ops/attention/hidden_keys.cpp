@@ -1,8 +1,10 @@
 // Results and gradients of attention that do not depend on hidden NaN.
 // build: -Os
+#include <fmt/format.h>
+#include <tapegrad/autograd/check.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/ops/attention/detail/hidden_keys.h>
-#include <tapegrad/autograd/tape.h>
 
 namespace tapegrad {
 namespace {
@@ -23,6 +25,24 @@ Tensor sees_broken(const AttentionOperands& x, const UniformAttention& uniform, 
 DType scores_type(const Tensor& query) { return query.dtype() == kFloat64 ? kFloat64 : kFloat32; }
 
 }  // namespace
+
+void AttentionOperands::check(std::string_view where) const {
+  const auto shapes = [&] {
+    return fmt::format("query {}, key {}, value {}", str(query.shape()), str(key.shape()), str(value.shape()));
+  };
+  require_floating(where, {&query, &key, &value});
+  if (query.dim() < 2 || key.dim() < 2 || value.dim() < 2) {
+    fail(where, "expected two axes or more for each ([..., T, D]), got {}", shapes());
+  }
+  if (query.size(-1) != key.size(-1)) {
+    fail(where, "expected query and key with the same last size, got {} ({} against {})", shapes(), query.size(-1),
+         key.size(-1));
+  }
+  if (key.size(-2) != value.size(-2)) {
+    fail(where, "expected as many values as keys, got {} ({} keys against {} values)", shapes(), key.size(-2),
+         value.size(-2));
+  }
+}
 
 bool is_all_finite(const Tensor& x) {
   Dims order;  // of the axes in memory, the outermost first

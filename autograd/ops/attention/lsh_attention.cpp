@@ -285,36 +285,12 @@ Grads lsh_gradients(const LshAttention& a, const LshResult& of, const Tensor& dy
   return {dq, dk, dv};
 }
 
-LshAttention with_operands(const LshAttention& a, const AttentionOperands& x) {
-  LshAttention b = a;
-  b.query = x.query, b.key = x.key, b.value = x.value;
-  return b;
-}
-
-UniformAttention uniform_of(const LshAttention& a) {
-  return {[a](const AttentionOperands& x) { return lsh_result(with_operands(a, x)).y; },
-          [a](const AttentionOperands& x, const Tensor& dy) {
-            const LshAttention b = with_operands(a, x);
-            return lsh_gradients(b, lsh_result(b), dy)[2];
-          }};
-}
-
-Grads lsh_backward(const LshAttention& a, const LshResult& of, const Tensor& dy) {
-  const bool recorded = Tape::current() != nullptr;
-  const AttentionOperands x{a.query, a.key, a.value};
-  if (recorded && is_all_finite(a.query) && is_all_finite(a.key) && is_all_finite(a.value))
-    return composed_backward(a, dy);
-  Grads given;
-  {
-    const PauseRecording pause;
-    given = lsh_gradients(a, of, dy);
-  }
-  if (!recorded && is_all_finite(given[0])) return given;
-  return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
-    const LshAttention b = with_operands(a, finite);
-    return recorded ? composed_backward(b, seed) : lsh_gradients(b, lsh_result(b), seed);
-  });
-}
+constexpr AttentionFunctions<LshAttention, LshResult> kLshFunctions{
+    .result = lsh_result,
+    .gradients = lsh_gradients,
+    .uniform = [](const LshAttention& a) { return a; },
+    .recorded = composed_backward,
+};
 
 void require_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& buckets) {
   require_floating(kLshAttention.name, {&q, &k, &v});
@@ -359,16 +335,11 @@ Tensor lsh_attention(const Tensor& query, const Tensor& key, const Tensor& value
   const Tensor in_order = sorted.values.contiguous();
   a.cut(a.within_buckets ? in_order.data<int64_t>() : nullptr);
   LshResult to = lsh_result(a);
-  if (!is_all_finite(to.y)) {
-    const auto again = [&](const AttentionOperands& finite) -> std::vector<Tensor> {
-      return {lsh_result(with_operands(a, finite)).y};
-    };
-    to.y = results_of_seen({query, key, value}, uniform_of(a), {to.y}, again)[0];
-  }
+  if (!is_all_finite(to.y)) to.y = kLshFunctions.result_of_seen(a, to.y);
   if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return to.y;
   const LshResult kept{to.y.view(to.y.shape(), to.y.strides()), to.whole};  // what backward keeps is not recorded
   return record(kLshAttention, to.y, {query, key, value},
-                [a = std::move(a), kept](const Tensor& dy) { return lsh_backward(a, kept, dy); });
+                [a = std::move(a), kept](const Tensor& dy) { return kLshFunctions.backward(a, kept, dy); });
 }
 
 }  // namespace tapegrad

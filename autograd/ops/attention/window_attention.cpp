@@ -214,13 +214,17 @@ void backward(const WindowAttention& a, const Tensor& dy, const WindowGradients&
   if (a.global_queries() > 0) global_backward<T>(a, in, dy, out);
 }
 
-Tensor window_forward(const WindowAttention& a) {
+struct WindowResult {
+  Tensor y;
+};
+
+WindowResult window_result(const WindowAttention& a) {
   const Tensor y = empty_laid_out_as(a.query.detach(), a.value.size(-1));
   with_floating_type(y.dtype(), [&](auto t) { forward<decltype(t)>(a, y); });
-  return y;
+  return {y};
 }
 
-Grads fused_window_backward(const WindowAttention& a, const Tensor& dy) {
+Grads window_gradients(const WindowAttention& a, const WindowResult&, const Tensor& dy) {
   WindowGradients out{empty_laid_out_as(a.query, a.query.size(-1)),
                       empty_laid_out_as(a.key, a.key.size(-1)),
                       empty_laid_out_as(a.value, a.value.size(-1)),
@@ -235,60 +239,25 @@ Grads fused_window_backward(const WindowAttention& a, const Tensor& dy) {
   return {out.dq, out.dk, out.dv};
 }
 
-WindowAttention with_operands(const WindowAttention& a, const AttentionOperands& x) {
-  WindowAttention b = a;
-  const Shape batch = leading_axes(a.query);
-  b.query = with_leading_axes(x.query, batch), b.key = with_leading_axes(x.key, batch);
-  b.value = with_leading_axes(x.value, batch);
-  return b;
-}
-
-UniformAttention uniform_of(const WindowAttention& a) {
-  WindowAttention b = a;
-  b.keep = {};
-  return {
-      [b](const AttentionOperands& x) { return window_forward(with_operands(b, x)); },
-      [b](const AttentionOperands& x, const Tensor& dy) { return fused_window_backward(with_operands(b, x), dy)[2]; }};
-}
-
-Grads window_backward(const WindowAttention& a, const Tensor& dy) {
-  const bool recorded = Tape::current() != nullptr;
-  const AttentionOperands x{a.query, a.key, a.value};
-  if (recorded && is_all_finite(a.query) && is_all_finite(a.key) && is_all_finite(a.value))
-    return recorded_window_backward(a, dy);
-  Grads given;
-  {
-    const PauseRecording pause;
-    given = fused_window_backward(a, dy);
-  }
-  if (!recorded && is_all_finite(given[0])) return given;
-  return gradients_of_seen(x, dy, uniform_of(a), given, [&](const AttentionOperands& finite, const Tensor& seed) {
-    const WindowAttention b = with_operands(a, finite);
-    return recorded ? recorded_window_backward(b, seed) : fused_window_backward(b, seed);
-  });
-}
+constexpr AttentionFunctions<WindowAttention, WindowResult> kWindowFunctions{
+    .result = window_result,
+    .gradients = window_gradients,
+    .uniform =
+        [](const WindowAttention& a) {
+          WindowAttention b = a;
+          b.keep = {};
+          return b;
+        },
+    .recorded = recorded_window_backward,
+};
 
 void require_arguments(const Tensor& query, const Tensor& key, const Tensor& value,
                        const WindowAttentionOptions& options) {
   const Op& op = kWindowAttention;
-  const auto shapes = [&] {
-    return fmt::format("query {}, key {}, value {}", str(query.shape()), str(key.shape()), str(value.shape()));
-  };
-  require_floating(op.name, {&query, &key, &value});
-  if (query.dim() < 2 || key.dim() < 2 || value.dim() < 2) {
-    fail(op, "expected two axes or more for each ([..., T, D]), got {}", shapes());
-  }
-  if (query.size(-1) != key.size(-1)) {
-    fail(op, "expected query and key with the same last size, got {} ({} against {})", shapes(), query.size(-1),
-         key.size(-1));
-  }
-  if (key.size(-2) != value.size(-2)) {
-    fail(op, "expected as many values as keys, got {} ({} keys against {} values)", shapes(), key.size(-2),
-         value.size(-2));
-  }
+  AttentionOperands{query, key, value}.check(op.name);
   if (query.size(-2) > key.size(-2)) {
-    fail(op, "expected at most as many queries as keys, got {} ({} queries against {} keys)", shapes(), query.size(-2),
-         key.size(-2));
+    fail(op, "expected at most as many queries as keys, got query {}, key {}, value {} ({} queries against {} keys)",
+         query.shape(), key.shape(), value.shape(), query.size(-2), key.size(-2));
   }
   require_in(op.name, "window", options.window, kNotNegative);
   require_in(op.name, "dilation", options.dilation, kPositive);
@@ -342,17 +311,12 @@ Tensor sliding_window_attention(const Tensor& query, const Tensor& key, const Te
         PackedDropoutMask(draws, 1 - options.dropout, options.generator ? *options.generator : default_generator());
     if (options.dropout < 1) a.keep_probability = 1 - options.dropout;
   }
-  Tensor y = window_forward(a);
-  if (!is_all_finite(y)) {
-    const auto again = [&](const AttentionOperands& finite) -> std::vector<Tensor> {
-      return {window_forward(with_operands(a, finite))};
-    };
-    y = results_of_seen({a.query, a.key, a.value}, uniform_of(a), {y}, again)[0];
-  }
+  Tensor y = window_result(a).y;
+  if (!is_all_finite(y)) y = kWindowFunctions.result_of_seen(a, y);
   if (!needs_grad(a.query) && !needs_grad(a.key) && !needs_grad(a.value)) return y;
   Tensor inputs[] = {a.query, a.key, a.value};
   return record(op, y, {inputs[0], inputs[1], inputs[2]},
-                [a = std::move(a)](const Tensor& dy) { return window_backward(a, dy); });
+                [a = std::move(a)](const Tensor& dy) { return kWindowFunctions.backward(a, {}, dy); });
 }
 
 }  // namespace tapegrad

@@ -1,11 +1,6 @@
 // Cases of what attention for long inputs is made of, and of attention with a formula for the scores.
-#include <tapegrad/autograd/flex_attention.h>
-#include <tapegrad/autograd/long_attention.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/cases/case.h>
-#include <tapegrad/nn/linformer.h>
-#include <tapegrad/nn/performer.h>
-#include <tapegrad/nn/reformer.h>
+#include <tapegrad/tapegrad.h>
 
 namespace tapegrad::tasks {
 namespace {

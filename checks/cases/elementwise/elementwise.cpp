@@ -1,7 +1,6 @@
 // Cases of functions of one tensor, activations and gates, and of formulas for fuse().
-#include <tapegrad/autograd/fuse.h>
-#include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/cases/case.h>
+#include <tapegrad/tapegrad.h>
 
 #include <optional>
 

@@ -1,7 +1,6 @@
 // Cases of special functions.
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/special.h>
 #include <tapegrad/checks/cases/case.h>
+#include <tapegrad/tapegrad.h>
 
 namespace tapegrad::tasks {
 namespace {

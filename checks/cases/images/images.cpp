@@ -1,9 +1,7 @@
 // Cases of patches of images, and of images at the positions of a grid.
 #include <fmt/format.h>
-#include <tapegrad/autograd/grid_sample.h>
-#include <tapegrad/autograd/ops.h>
-#include <tapegrad/autograd/patches.h>
 #include <tapegrad/checks/cases/case.h>
+#include <tapegrad/tapegrad.h>
 
 namespace tapegrad::tasks {
 namespace {

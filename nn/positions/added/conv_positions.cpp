@@ -26,8 +26,7 @@ struct AddedConv final : AddedEncoding {
 struct ConvKind final : PositionKind {
   ConvKind() : PositionKind("conv", "adds a depthwise convolution of the embeddings", Role::added) {}
   void list(PositionOptions& o, Fields& f) const override {
-    f.add({.name = "conv-width", .help = "conv: width of the convolution; odd", .limits = kPositive},
-          o.of<ConvPositionOptions>().width);
+    f.add("conv-width", "conv: width of the convolution; odd", o.of<ConvPositionOptions>().width, kPositive);
   }
   void check(const PositionOptions& o, const Wrong& wrong) const override {
     const int64_t width = o.of<ConvPositionOptions>().width;

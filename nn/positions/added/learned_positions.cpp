@@ -56,11 +56,9 @@ struct AddedTable final : AddedEncoding {
 struct LearnedKind final : PositionKind {
   LearnedKind() : PositionKind("learned", "adds a learned vector", Role::added) {}
   void list_stretching(PositionOptions& o, Fields& f) const override {
-    f.add({.name = "interpolate-to",
-           .help = "learned: stretch the table of positions over inputs of this length",
-           .limits = kNotNegative,
-           .special = "0: no stretching"},
-          o.of<LearnedPositionOptions>().interpolate_to);
+    f.add("interpolate-to", "learned: stretch the table of positions over inputs of this length",
+          o.of<LearnedPositionOptions>().interpolate_to, kNotNegative)
+        .special = "0: no stretching";
   }
   int64_t longest_input(int64_t max_positions, const PositionOptions& o) const override {
     return std::max(max_positions, o.of<LearnedPositionOptions>().interpolate_to);

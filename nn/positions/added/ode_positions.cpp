@@ -31,15 +31,12 @@ struct OdeKind final : PositionKind {
     OdePositionOptions& o = options.of<OdePositionOptions>();
     const bool adapts = o.solver.solver == OdeSolver::dopri5;
     f.add(detail::size_setting("ode-size", "ode: hidden units of the network for dh/dt"), o.size);
-    f.add({.name = "ode-interval", .help = "ode: time between two positions", .limits = kPositive}, o.interval);
+    f.add("ode-interval", "ode: time between two positions", o.interval, kPositive);
     f.add_named({.name = "ode-solver", .help = "ode: Runge-Kutta in equal steps, or Dormand-Prince in adaptive ones"},
                 o.solver.solver, kOdeSolverNames);
-    f.add({.name = "ode-steps", .help = "ode: steps of rk4 between two positions", .limits = kPositive}, o.solver.steps,
-          !adapts);
-    f.add({.name = "ode-tolerance", .help = "ode: allowed error of a step of dopri5", .limits = kPositive},
-          o.solver.tolerance, adapts);
-    f.add({.name = "ode-adjoint", .help = "ode: gradients by the adjoint method, which stores no intermediate steps"},
-          o.solver.adjoint);
+    f.add("ode-steps", "ode: steps of rk4 between two positions", o.solver.steps, kPositive, !adapts);
+    f.add("ode-tolerance", "ode: allowed error of a step of dopri5", o.solver.tolerance, kPositive, adapts);
+    f.add("ode-adjoint", "ode: gradients by the adjoint method, which stores no intermediate steps", o.solver.adjoint);
   }
   AnyOf<AddedEncoding> added(const PositionSizes& sizes, const PositionOptions& o) const override {
     return AddedOde(sizes, o.of<OdePositionOptions>());

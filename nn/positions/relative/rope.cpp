@@ -105,17 +105,13 @@ struct Rotation final : RelativeEncoding {
 struct RopeKind final : PositionKind {
   RopeKind() : PositionKind("rope", "rotates queries and keys", Role::relative) {}
   void list(PositionOptions& o, Fields& f) const override {
-    f.add({.name = "rope-base",
-           .help = "rope: the slowest pair rotates once in about 2 pi times this number of positions",
-           .limits = {.least = 1, .open_below = true}},
-          o.of<RopeOptions>().base);
+    f.add("rope-base", "rope: the slowest pair rotates once in about 2 pi times this number of positions",
+          o.of<RopeOptions>().base, {.least = 1, .open_below = true});
     list_stretching(o, f);
   }
   void list_stretching(PositionOptions& o, Fields& f) const override {
-    f.add({.name = "ntk-scale",
-           .help = "rope: factor by which inputs are longer than in training (NTK-aware scaling)",
-           .limits = {.least = 1}},
-          o.of<RopeOptions>().ntk_scale);
+    f.add("ntk-scale", "rope: factor by which inputs are longer than in training (NTK-aware scaling)",
+          o.of<RopeOptions>().ntk_scale, {.least = 1});
   }
   void check_sizes(const PositionSizes& sizes, const PositionOptions& options, const Wrong& wrong) const override {
     if (sizes.head_dim % 2 != 0) {

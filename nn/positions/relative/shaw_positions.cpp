@@ -60,9 +60,8 @@ struct ShawKind final : PositionKind {
   bool adds_to_scores() const override { return true; }
   void list(PositionOptions& options, Fields& f) const override {
     ShawOptions& o = options.of<ShawOptions>();
-    f.add({.name = "shaw-distance", .help = "shaw: larger distances are clamped to this one", .limits = kPositive},
-          o.distance);
-    f.add({.name = "shaw-values", .help = "shaw: also add vectors to the values"}, o.values);
+    f.add("shaw-distance", "shaw: larger distances are clamped to this one", o.distance, kPositive);
+    f.add("shaw-values", "shaw: also add vectors to the values", o.values);
   }
   AnyOf<PairEncoding> pairs(const PositionSizes& sizes, const PositionOptions& o) const override {
     return ShawVectors(sizes.head_dim, o.of<ShawOptions>());

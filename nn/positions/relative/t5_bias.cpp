@@ -33,10 +33,8 @@ struct T5Kind final : PositionKind {
   bool adds_to_scores() const override { return true; }
   void list(PositionOptions& options, Fields& f) const override {
     T5Options& o = options.of<T5Options>();
-    f.add({.name = "t5-buckets", .help = "t5: number of buckets of distances; even", .limits = {.least = 4}},
-          o.buckets);
-    f.add({.name = "t5-distance", .help = "t5: distances of at least this share the last bucket", .limits = kPositive},
-          o.distance);
+    f.add("t5-buckets", "t5: number of buckets of distances; even", o.buckets, {.least = 4});
+    f.add("t5-distance", "t5: distances of at least this share the last bucket", o.distance, kPositive);
   }
   void check(const PositionOptions& options, const Wrong& wrong) const override {
     const T5Options& o = options.of<T5Options>();

@@ -19,6 +19,7 @@ struct Attention {
   PackedDropoutMask keep;    // [..., T, S], or none without dropout
   double scale = 1;
   double keep_probability = 1;  // 1 - p
+  bool wants_mask = false;      // the gradient of an added mask
   bool causal = false;          // query t sees the keys 0 .. earlier() + t
   bool narrow = false;          // products in bfloat16, which query, key and value may be in; all else is float32
   DType dtype = kFloat32;

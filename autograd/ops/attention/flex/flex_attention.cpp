@@ -32,14 +32,7 @@ void require_operands(const Tensor& query, const Tensor& key, const Tensor& valu
     op.fail(fmt::format("expected equal batches, and as many heads of values as of keys, got {} (expand() them)",
                         shapes()));
   }
-  if (differ(3, query, key)) {
-    op.fail(fmt::format("expected query and key with the same last size, got {} ({} against {})", shapes(),
-                        query.size(3), key.size(3)));
-  }
-  if (differ(2, key, value)) {
-    op.fail(fmt::format("expected as many values as keys, got {} ({} keys against {} values)", shapes(), key.size(2),
-                        value.size(2)));
-  }
+  AttentionOperands{query, key, value}.check(op.name);
   const int64_t heads = query.size(1), of_keys = key.size(1);
   if (grouped ? of_keys == 0 || heads % of_keys != 0 : heads != of_keys) {
     op.fail(fmt::format("expected as many heads of keys as of queries{}, got {}",
@@ -77,12 +70,6 @@ Grads flex_gradients(const FlexCall& a, const FlexResult& of, const Tensor& dy) 
   return {dq * a.scale, dk, dv};
 }
 
-FlexCall with_operands(const FlexCall& a, const AttentionOperands& x) {
-  FlexCall b = a;
-  b.query = x.query, b.key = x.key, b.value = x.value;
-  return b;
-}
-
 Tensor tangent_of(const FlexCall& a, const FlexResult& of, const AttentionTangents& tangents) {
   const auto at = [&](int i, const Tensor& x) {
     return tangents[i].defined() ? packed(tangents[i].detach()) : zeros(x.shape(), x.dtype());
@@ -92,22 +79,23 @@ Tensor tangent_of(const FlexCall& a, const FlexResult& of, const AttentionTangen
   return of_y;
 }
 
-UniformAttention uniform_of(const FlexCall& a) {
-  FlexCall b = a;
-  b.uniform = true;
-  return {[b](const AttentionOperands& x) { return flex_result(with_operands(b, x)).y; },
-          [b](const AttentionOperands& x, const Tensor& dy) {
-            const FlexCall c = with_operands(b, x);
-            return flex_gradients(c, flex_result(c), dy)[2];
-          }};
-}
+constexpr AttentionFunctions<FlexCall, FlexResult> kFlexFunctions{
+    .result = flex_result,
+    .gradients = flex_gradients,
+    .uniform =
+        [](const FlexCall& a) {
+          FlexCall b = a;
+          b.uniform = true;
+          return b;
+        },
+};
 
 bool hides_keys(const FlexCall& a) { return a.mask.defined() || a.score_mod; }
 
 Tensor finite_tangent_of(const FlexCall& a, const FlexResult& of, const AttentionTangents& tangents) {
   const Tensor given = tangent_of(a, of, tangents);
   if (!hides_keys(a) || all_finite(given)) return given;
-  return tangent_of_seen({a.query, a.key, a.value}, tangents, uniform_of(a), given,
+  return tangent_of_seen({a.query, a.key, a.value}, tangents, kFlexFunctions.uniform_of(a), given,
                          [&](const AttentionOperands& finite, const AttentionTangents& finite_tangents) {
                            const FlexCall b = with_operands(a, finite);
                            return tangent_of(b, flex_result(b), finite_tangents);
@@ -128,23 +116,12 @@ Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& valu
   if (a.mask.defined()) require_fitting(a.mask, query, key);
   a.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.size(3)))));
   FlexResult to = flex_result(a);
-  if (hides_keys(a) && !all_finite(to.y)) {
-    const auto again = [&](const AttentionOperands& finite) -> std::vector<Tensor> {
-      return {flex_result(with_operands(a, finite)).y};
-    };
-    to.y = results_of_seen({query, key, value}, uniform_of(a), {to.y}, again)[0];
-  }
+  if (hides_keys(a) && !all_finite(to.y)) to.y = kFlexFunctions.result_of_seen(a, to.y);
   if (!needs_grad(query) && !needs_grad(key) && !needs_grad(value)) return to.y;
   return record(kFlexAttention, to.y, {query, key, value},
                 [a, to](const Tensor& dy, const BackwardPass& pass) -> Grads {
                   if (pass.is_forward()) return finite_tangent_of(a, to, {pass.tangents.begin(), pass.tangents.end()});
-                  Grads given = flex_gradients(a, to, dy);
-                  if (!hides_keys(a) || all_finite(given[0])) return given;
-                  return gradients_of_seen({a.query, a.key, a.value}, dy, uniform_of(a), given,
-                                           [&](const AttentionOperands& finite, const Tensor& seed) {
-                                             const FlexCall b = with_operands(a, finite);
-                                             return flex_gradients(b, flex_result(b), seed);
-                                           });
+                  return hides_keys(a) ? kFlexFunctions.backward(a, to, dy) : flex_gradients(a, to, dy);
                 });
 }
 

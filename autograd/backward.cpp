@@ -44,9 +44,8 @@ void require_per_example(const Tensor& losses, const BackwardOptions& options) {
 // 0 for fewer than two losses, which need no forms of their own.
 int64_t examples_in(const Shape& losses) { return losses[0] > 1 ? losses[0] : 0; }
 
-// Whether sizes do not tell the axis of the examples: another axis than the first of a result on the way to the losses
-// has as many elements, as if time came first. Also of results of one leaf: an operation may have ids that are no
-// inputs.
+// Whether sizes do not show the axis of the examples: another axis than the first has as many elements, as if time came
+// first. Also of results of one leaf: an operation may have ids that are no inputs.
 bool examples_are_unclear(const detail::TapeMemory& memory, int64_t last) {
   const int64_t examples = examples_in(memory.node(last).shape);
   for (int64_t position = 0; position <= last && examples > 0; ++position) {
@@ -139,7 +138,9 @@ Gradients Layers::run_backward(Tape& tape, const Tensor& loss, const BackwardOpt
 
 Gradients Tape::backward(const Tensor& loss, const BackwardOptions& options) {
   require_differentiable(loss, options);
-  if (!options.per_example || !examples_are_unclear(*memory_, position_of(loss)))
+  const int64_t last = position_of(loss);
+  if (!options.per_example || !examples_are_unclear(*memory_, last) ||
+      Layers::keeps_examples_apart(*this, last, loss.numel()))
     return Layers::run_backward(*this, loss, options);
   const Tensor scales = detail::powers_of_two(loss.numel(), loss.dtype());
   BackwardOptions first = options;

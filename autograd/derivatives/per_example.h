@@ -23,8 +23,9 @@
 // such as batch_norm_training or a recurrent layer, throws an Error that names it. A custom operation can compute
 // gradients per example, too (BackwardPass::examples).
 //
-// Where another axis also has B elements, so that it could be that of the examples (time before batch), backward runs
-// twice: an Error if a gradient has parts of several losses.
+// Where another axis also has B elements, it could be that of the examples (time before batch). Operations of usual
+// networks are known to keep examples apart; with others, backward runs twice: an Error if a gradient has parts of
+// several losses.
 //
 // Batches of one example or none have no such limits. Memory is needed for B gradients of each parameter.
 #pragma once

@@ -41,6 +41,9 @@ struct Layers {
   /// What Tape::backward does when all is checked; and the same in an operation of a run with create_graph.
   static Gradients run_backward(Tape& tape, const Tensor& loss, const BackwardOptions& options);
   static Gradients run_inside(Tape& tape, const Tensor& loss, const BackwardOptions& options);
+  /// Whether, in gradients per example of losses at `last`, every result with the examples' rows is known to get them
+  /// from those rows of its inputs alone, in the same order.
+  static bool keeps_examples_apart(Tape& tape, int64_t last, int64_t examples);
   /// Error of op unless there is a gradient per input.
   static void require_count(const Op& op, const Grads& grads, std::size_t inputs);
   /// Whether a result of x would be recorded, or would have a tangent; the latter of layers only.

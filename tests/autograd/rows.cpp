@@ -1,4 +1,5 @@
 // Derivatives of every row of a batch at once: batch_jacobian and backward per example, against one row at a time.
+#include <tapegrad/autograd/detail/layers.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -321,6 +322,33 @@ TEST(PerExample, SquareBatches) {
   expect_single({{w, b}, {row_values({4, 4}, 4)}, net}, 4);
   expect_single({{w, b}, {row_values({4, 4, 4}, 5)}, net}, 4);
   expect_single({{w, b}, {row_values({4, 8, 4}, 6)}, net}, 4);
+}
+
+// Where sizes do not show the axis of the examples: that the operations do, so that backward need not run twice.
+TEST(PerExample, OperationsShowTheAxis) {
+  const Tensor w = leaf_of({4, 4}, 1), b = leaf_of({4}, 2), filters = leaf_of({4, 4, 3}, 3),
+               x = row_values({4, 4, 4}, 4);
+  const auto shows = [&](const std::function<Tensor(const Tensor&)>& losses) {
+    Tape tape;
+    const Tensor all = losses(x);
+    return detail::Layers::keeps_examples_apart(tape, tape.size() - 1, 4);
+  };
+  const auto block = [&](const Tensor& v) { return v + linear(gelu(linear(layer_norm(v, b, b), w, b)), w); };
+  expect_single({{w, b}, {x}, [&](Rows v) { return sum(square(mean(block(v[0]), 1)), 1); }}, 4);
+  EXPECT_TRUE(shows([&](const Tensor& v) { return sum(square(mean(block(v), 1)), 1); }));
+  EXPECT_FALSE(shows([&](const Tensor& v) { return sum(square(mean(block(v), 0)), 1); }));
+  const auto heads = [&](const Tensor& v) {
+    const Tensor q = linear(v, w).reshape({4, 4, 2, 2}).transpose(1, 2);
+    return scaled_dot_product_attention(q, q * 2, q).transpose(1, 2).reshape({4, 4, 4});
+  };
+  EXPECT_TRUE(shows([&](const Tensor& v) {
+    return mean(cross_entropy(matmul(heads(v), w), tensor({0, 1, 2, 3}).expand({4, 4}), {.reduction = Reduction::none}),
+                1);
+  }));
+  EXPECT_TRUE(shows([&](const Tensor& v) { return sum(group_norm(conv1d(v, filters), 2, b, b).slice(1, 1), {1, 2}); }));
+  EXPECT_FALSE(shows([&](const Tensor& v) { return sum(heads(v).select(0, 1), 1); }));
+  EXPECT_FALSE(shows([&](const Tensor& v) { return sum(linear(v, w).transpose(0, 1), {1, 2}); }));
+  EXPECT_FALSE(shows([&](const Tensor& v) { return sum(softmax(linear(v, w), 0), {1, 2}); }));
 }
 
 TEST(PerExample, OptionsAreChecked) {

@@ -1,7 +1,7 @@
 // Convolutions with one channel per group: each plane of x is convolved by itself.
 //
-// A plane is copied with zeros around it, its columns sorted by their remainder modulo the stride: each tap of the
-// kernel then reads contiguous elements for a whole row of the result, for any stride.
+// A plane is copied between zeros, which are written once for all planes, its columns sorted by their remainder modulo
+// the stride: each tap of the kernel then reads contiguous elements for a whole row of the result, for any stride.
 // build: alone
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/convolution/convolution_depthwise.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
@@ -75,6 +75,19 @@ void combine_rows(const TapRows<T>& work, const T* weight, T start, T* y, int64_
   }
 }
 
+// Rows of n elements, at distances from_step and to_step. The last vector of a row may overlap the one before.
+template <class T>
+void copy_rows(int64_t rows, int64_t n, const T* from, int64_t from_step, T* to, int64_t to_step) {
+  for (int64_t r = 0; r < rows; ++r, from += from_step, to += to_step) {
+    if (n < kLanes<T>) {
+      store(load(from, n), to, n);
+      continue;
+    }
+    for (int64_t j = 0; j + kLanes<T> < n; j += kLanes<T>) store(load(from + j), to + j);
+    store(load(from + n - kLanes<T>), to + n - kLanes<T>);
+  }
+}
+
 // sums[t] (kSumLanes partial sums per tap) += the products of the rows of y with the rows that the tap reads. Two
 // chains per partial sum: of the even and the odd groups of kSumLanes elements, the last group, if not whole, in the
 // odd ones.
@@ -118,7 +131,8 @@ T sum_of_lanes(const T* sums) {
 
 template <class T>
 const TapKernels<T>& tap_kernels() {
-  static constexpr TapKernels<T> kTable{kSumLanes<T>, combine_rows<T>, correlate_rows<T>, sum_of_lanes<T>};
+  static constexpr TapKernels<T> kTable{kSumLanes<T>, copy_rows<T>, combine_rows<T>, correlate_rows<T>,
+                                        sum_of_lanes<T>};
   return kTable;
 }
 const TapKernels<float>& tap_kernels_float() { return tap_kernels<float>(); }
@@ -163,28 +177,26 @@ class Planes {
   int64_t row_size() const { return columns_ * cols_.advance(); }
   int64_t size() const { return height_ * row_size(); }
 
+  // Zeros for `copies` of planes.
+  void clear(T* to, int64_t copies) const { std::fill_n(to, copies * size(), T(0)); }
+
+  // The elements of a plane. What is around them in `to` stays.
   [[gnu::noinline]] void copy(const T* from, T* to) const {
-    const int64_t width = cols_.from(), step = cols_.advance();
-    for (int64_t i = 0; i < height_; ++i, to += row_size()) {
-      const int64_t row = first_row_ + i;
-      if (row < 0 || row >= rows_.from()) {
-        std::fill_n(to, row_size(), T(0));
+    const int64_t width = cols_.from(), step = cols_.advance(), top = std::max<int64_t>(0, -first_row_);
+    const int64_t rows = std::min(height_, rows_.from() - first_row_) - top;
+    for (int64_t phase = 0; phase < step && rows > 0; ++phase) {
+      const int64_t begin = first_col_ + phase;  // the column of the first element of the phase
+      const int64_t left = begin < 0 ? std::min(columns_, (step - 1 - begin) / step) : 0;
+      const int64_t n = std::clamp(begin < width ? pieces_of(width - begin, step) : 0, left, columns_) - left;
+      if (n <= 0) continue;
+      const T* line = from + (first_row_ + top) * width + begin + left * step;
+      T* part = to + top * row_size() + phase * columns_ + left;
+      if (step == 1) {
+        tap_kernels<T>().copy_rows(rows, n, line, width, part, row_size());
         continue;
       }
-      const T* const line = from + row * width;
-      for (int64_t phase = 0; phase < step; ++phase) {
-        T* const part = to + phase * columns_;
-        const int64_t begin = first_col_ + phase;  // the column of part[0]
-        const int64_t left = begin < 0 ? std::min(columns_, (step - 1 - begin) / step) : 0;
-        const int64_t right = std::clamp(begin < width ? pieces_of(width - begin, step) : 0, left, columns_);
-        std::fill_n(part, left, T(0));
-        if (step == 1) {
-          std::copy(line + begin + left, line + begin + right, part + left);
-        } else {
-          for (int64_t j = left; j < right; ++j) part[j] = line[begin + j * step];
-        }
-        std::fill(part + right, part + columns_, T(0));
-      }
+      for (int64_t i = 0; i < rows; ++i, line += width, part += row_size())
+        for (int64_t j = 0; j < n; ++j) part[j] = line[j * step];
     }
   }
 
@@ -257,6 +269,7 @@ void convolve_planes(const ConvShape& shape, bool transposed, const T* from, con
   const int64_t work = std::max<int64_t>(1, to_plane * taps * shape.o / (rows.classes() * cols.classes()));
   parallel_for(shape.n * shape.groups, std::max<int64_t>(1, 8 * kGrain / work), [&](int64_t begin, int64_t end) {
     const Scratch<T> copy(sources * planes.size() + kTapSlack), chosen(taps * sources), spread(cols.to());
+    planes.clear(copy.get(), sources);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t group = i % shape.groups;
       for (int64_t s = 0; s < sources; ++s) {
@@ -310,7 +323,7 @@ class DepthWindow {
         copies_((axis.kernel + 1) * planes.size() + kTapSlack),
         depths_(axis.kernel),
         wanted_(axis.kernel) {
-    std::fill_n(copies_.get() + axis.kernel * planes.size(), planes.size(), T(0));  // outside of the volume
+    planes.clear(copies_.get(), axis.kernel + 1);  // the last is outside of the volume
   }
 
   const T* copies() const { return copies_.get(); }
@@ -399,6 +412,7 @@ void convolve_planes_weight(const ConvShape& shape, const T* x, const T* y, T* w
   const int64_t work = std::max<int64_t>(1, shape.n * plane * taps * shape.o);
   parallel_for(shape.groups, std::max<int64_t>(1, 8 * kGrain / work), [&](int64_t begin, int64_t end) {
     const Scratch<T> copy(planes.size() + kTapSlack), sums(shape.o * taps * use.lanes);
+    planes.clear(copy.get(), 1);
     for (int64_t group = begin; group < end; ++group) {
       std::fill_n(sums.get(), shape.o * taps * use.lanes, T(0));
       for (int64_t n = 0; n < shape.n; ++n) {

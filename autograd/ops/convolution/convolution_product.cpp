@@ -20,6 +20,7 @@ using runs::Run;
 constexpr int64_t kSourceBlock = 64 << 10;  // elements of a block of the source: it stays in the second-level cache
 constexpr int64_t kMostPixels = 1024, kLeastPixels = 24;  // of the result in a block
 constexpr int64_t kMostPieces = 16;                       // blocks of a result that is large enough
+constexpr int64_t kFullRows = 4;   // images of a block, if possible: an edge has few pixels, and kernels 4 to 10 rows
 constexpr int64_t kMoveWork = 12;  // multiplications that take as long as moving one element: transposed, 0.3 ns
 
 // An element of the kernel: its offset in a plane of the weight, and the source position for the first element of its
@@ -69,17 +70,19 @@ class TapProduct {
                    }
                  });
     const int64_t across = pieces_of(cols_.to(), block_cols_), down = pieces_of(rows_.to(), block_rows_);
-    const int64_t pieces = pieces_of(shape_.n, block_images_) * down * across * shape_.groups;
-    const int64_t work = block_images_ * block_rows_ * block_cols_ * work_per_pixel();
-    parallel_for(pieces, std::max<int64_t>(1, kConvPieceWork / std::max<int64_t>(1, work)),
+    const int64_t blocks = pieces_of(shape_.n, block_images_) * down * across * shape_.groups;
+    const int64_t parts = pieces_of(panels, panel_block_);
+    const int64_t work = block_images_ * block_rows_ * block_cols_ * work_per_pixel() / parts;
+    parallel_for(blocks * parts, std::max<int64_t>(1, kConvPieceWork / std::max<int64_t>(1, work)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
-                     const int64_t block = i / shape_.groups;
+                     const int64_t block = i % blocks / shape_.groups;
+                     const Range some = range_of(i / blocks, panel_block_, panels);
                      const Range images = range_of(block / across / down, block_images_, shape_.n);
                      for (int64_t first = images.begin, last; first < images.end; first = last) {
                        const Channels& channels = channel_lists_.of(first);
                        for (last = first + 1; last < images.end && &channel_lists_.of(last) == &channels;) ++last;
-                       multiply_block(channels, i % shape_.groups, {first, last},
+                       multiply_block(channels, i % shape_.groups, some, {first, last},
                                       range_of(block / across % down, block_rows_, rows_.to()),
                                       range_of(block % across, block_cols_, cols_.to()), from, bias, to);
                      }
@@ -119,12 +122,19 @@ class TapProduct {
     const int64_t image = rows_.to() * cols_.to(), total = shape_.n * shape_.groups * image;
     const int64_t spread = rows_.advance() * cols_.advance();  // elements of the source per element of the result
     const int64_t wanted = std::clamp<int64_t>(total * work_per_pixel() / kConvPieceWork, 1, kMostPieces);
-    int64_t pixels = std::clamp(kSourceBlock / std::max<int64_t>(1, channels_ * spread), 2 * kLeastPixels, kMostPixels);
-    pixels = std::clamp(pieces_of(total, wanted), kLeastPixels, pixels);
+    const int64_t room =
+        std::clamp(kSourceBlock / std::max<int64_t>(1, channels_ * spread), 2 * kLeastPixels, kMostPixels);
+    const int64_t pixels = std::clamp(pieces_of(total, wanted), kLeastPixels, room);
     const auto even = [](int64_t size, int64_t most) {  // blocks of nearly equal sizes
       return std::max<int64_t>(1, pieces_of(size, std::max<int64_t>(1, pieces_of(size, std::max<int64_t>(1, most)))));
     };
     block_images_ = image == 0 ? 1 : even(shape_.n, pixels / image);
+    panel_block_ = panels_.count();
+    if (skips_ && shape_.padded() && block_images_ < kFullRows && image <= pixels && kFullRows * image <= room) {
+      block_images_ = even(shape_.n, kFullRows);
+      const int64_t blocks = pieces_of(shape_.n, block_images_) * shape_.groups;
+      panel_block_ = std::max<int64_t>(1, panels_.count() / pieces_of(wanted, blocks));
+    }
     block_rows_ = image <= pixels ? std::max<int64_t>(1, rows_.to()) : even(rows_.to(), pixels / cols_.to());
     block_cols_ = cols_.to() <= pixels ? std::max<int64_t>(1, cols_.to()) : even(cols_.to(), pixels);
   }
@@ -278,8 +288,9 @@ class TapProduct {
     return count;
   }
 
-  void multiply_block(const Channels& channels, int64_t group, const Range& images, const Range& down,
-                      const Range& across, const T* from, const T* bias, T* to) const {
+  // For some of the panels.
+  void multiply_block(const Channels& channels, int64_t group, const Range& some, const Range& images,
+                      const Range& down, const Range& across, const T* from, const T* bias, T* to) const {
     const int64_t count = channels.count;
     Window window{needed(rows_, down), needed(cols_, across), 0};
     window.image = window.rows.size() * window.cols.size() * count;
@@ -310,7 +321,7 @@ class TapProduct {
     });
     if (pixels_before < pixels) std::fill_n(result.get(), pixels * panels_.most_pitch(), T(0));  // some have no taps
 
-    for (int64_t p = 0; p < panels_.count(); ++p) {
+    for (int64_t p = some.begin; p < some.end; ++p) {
       for (int64_t at = 0; at < parts; ++at) {
         const PartWork& todo = work.get()[at];
         multiply_part(todo, {.runs = todo.runs,
@@ -386,7 +397,7 @@ class TapProduct {
   const Scratch<TapClass> classes_;
   const ChannelLists channel_lists_;
   const Scratch<T> weight_;
-  int64_t block_images_ = 1, block_rows_ = 1, block_cols_ = 1;
+  int64_t block_images_ = 1, block_rows_ = 1, block_cols_ = 1, panel_block_ = 1;
 };
 
 template <class T>

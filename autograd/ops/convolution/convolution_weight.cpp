@@ -6,6 +6,7 @@
 // blocks that depend on the sizes only, and the sums of the blocks are added in order.
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/product/run_product.h>
+#include <tapegrad/autograd/ops/convolution/detail/convolution_inside.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_shape.h>
 #include <tapegrad/autograd/parallel.h>
 
@@ -16,9 +17,10 @@ namespace {
 
 using runs::Run;
 
-constexpr int64_t kMostBlocks = 16;     // blocks of images
-constexpr int64_t kMostSums = 4 << 20;  // elements of the sums of all blocks
-constexpr int64_t kLeastPieces = 8;     // for threads, if the weight is too large for blocks of images
+constexpr int64_t kMostBlocks = 16;       // blocks of images
+constexpr int64_t kMostSums = 4 << 20;    // elements of the sums of all blocks
+constexpr int64_t kLeastPieces = 8;       // for threads, if the weight is too large for blocks of images
+constexpr int64_t kCachedSums = 1 << 15;  // elements of sums that stay in the second-level cache, with as many more
 
 template <class T>
 class WeightProduct {
@@ -40,6 +42,8 @@ class WeightProduct {
 
   void run(T* weight) {
     const int64_t size = panels_.padded() * elements_;  // the sums of a group
+    const int64_t read = panels_.count() * shape_.n * shape_.c * shape_.image();
+    if (!padded_ && blocks_ * size > std::max(kMostSums / 4, read / 2)) return run_by_panels(weight);
     const Scratch<T> sums(blocks_ * shape_.groups * size);
     const int64_t across = pieces_of(panels_.count(), panel_block_);
     const int64_t work = shape_.n * out_rows_ * out_cols_ * size / (blocks_ * across);
@@ -47,9 +51,9 @@ class WeightProduct {
                       std::max<int64_t>(1, kConvPieceWork / std::max<int64_t>(1, work)), [&](int64_t i) {
                         const int64_t block = i / across / shape_.groups, group = i / across % shape_.groups;
                         const int64_t first = i % across * panel_block_;
-                        multiply_block(group, shape_.n * block / blocks_, shape_.n * (block + 1) / blocks_, first,
-                                       std::min(panels_.count(), first + panel_block_),
-                                       sums.get() + (block * shape_.groups + group) * size);
+                        multiply_block(
+                            group, block, {first, std::min(panels_.count(), first + panel_block_)}, {0, elements_},
+                            sums.get() + (block * shape_.groups + group) * size + panels_.first(first) * elements_);
                       });
     const int64_t all = shape_.groups * size;
     parallel_for(all, std::max<int64_t>(1024, 65536 / blocks_), [&](int64_t begin, int64_t end) {
@@ -57,18 +61,43 @@ class WeightProduct {
         for (int64_t at = begin; at < end; ++at) sums.get()[at] += sums.get()[block * all + at];
       }
     });
-    parallel_for(shape_.groups * panels_.count(), std::max<int64_t>(1, 8192 / (elements_ * panels_.most_pitch())),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) {
-                     const int64_t group = i / panels_.count(), panel = i % panels_.count();
-                     const T* const sum = sums.get() + group * size + panels_.first(panel) * elements_;
-                     T* const to = weight + (group * shape_.o + panels_.first(panel)) * elements_;
-                     use_.separate(panels_.width(panel), elements_, sum, panels_.pitch(panel), nullptr, to, elements_);
-                   }
-                 });
+    parallel_for(
+        shape_.groups * panels_.count(), std::max<int64_t>(1, 8192 / (elements_ * panels_.most_pitch())),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t group = i / panels_.count(), panel = i % panels_.count();
+            store(group, panel, {0, elements_}, sums.get() + group * size + panels_.first(panel) * elements_, weight);
+          }
+        });
   }
 
  private:
+  // Sums of several blocks that no cache holds, and which are more than is read for them: all blocks of some elements
+  // and one panel, one after the other, in the same order.
+  void run_by_panels(T* weight) const {
+    const int64_t ranges = pieces_of(elements_ * panels_.most_pitch(), kCachedSums);
+    const int64_t range = pieces_of(elements_, ranges);
+    parallel_for_each(shape_.groups * panels_.count() * ranges, 1, [&](int64_t i) {
+      const int64_t group = i / ranges / panels_.count(), panel = i / ranges % panels_.count();
+      const int64_t pitch = panels_.pitch(panel);
+      const Range elements = range_of(i % ranges, range, elements_);
+      const Scratch<T> sums(elements_ * pitch), more(elements_ * pitch);
+      multiply_block(group, 0, {panel, panel + 1}, elements, sums.get());
+      for (int64_t block = 1; block < blocks_; ++block) {
+        multiply_block(group, block, {panel, panel + 1}, elements, more.get());
+        for (int64_t at = elements.begin * pitch; at < elements.end * pitch; ++at) sums.get()[at] += more.get()[at];
+      }
+      store(group, panel, elements, sums.get(), weight);
+    });
+  }
+
+  // From the sums of a panel to some elements of the weight.
+  void store(int64_t group, int64_t panel, const Range& elements, const T* sums, T* weight) const {
+    const int64_t pitch = panels_.pitch(panel);
+    T* const to = weight + (group * shape_.o + panels_.first(panel)) * elements_ + elements.begin;
+    use_.separate(panels_.width(panel), elements.size(), sums + elements.begin * pitch, pitch, nullptr, to, elements_);
+  }
+
   void choose_blocks() {
     // The widest vectors' panels, whatever these are: blocks of images are sums of their own.
     constexpr int64_t kPanel = 128 / sizeof(T);
@@ -126,9 +155,10 @@ class WeightProduct {
     }
   }
 
-  // The sums over the images [begin, end) of a group, for some panels.
-  void multiply_block(int64_t group, int64_t begin, int64_t end, int64_t first_panel, int64_t last_panel,
-                      T* sums) const {
+  // The sums over a block of images of a group, for some panels and elements.
+  void multiply_block(int64_t group, int64_t block, const Range& some, const Range& elements, T* sums) const {
+    const int64_t begin = shape_.n * block / blocks_, end = shape_.n * (block + 1) / blocks_;
+    const bool one_pixel = out_rows_ * out_cols_ == 1;  // then the images are one run
     const int64_t plane = plane_rows_ * plane_cols_;
     const Scratch<T> copy(padded_ ? images_ * shape_.c * plane : 0);
     const Scratch<T> panel(images_ * rows_ * cols_ * panels_.most_pitch() + use_.lanes);
@@ -149,7 +179,8 @@ class WeightProduct {
               runs.get()[i * rows + r] = {i * stride + corner + r * shape_.rows.stride * plane_cols_, cols};
             }
           }
-          for (int64_t p = first_panel; p < last_panel; ++p) {
+          if (one_pixel) runs.get()[0].length = images;
+          for (int64_t p = some.begin; p < some.end; ++p) {
             const int64_t pitch = panels_.pitch(p);
             for (int64_t i = 0; i < images; ++i) {
               const T* const y = shape_.y_plane(y_, n + i, group) + panels_.first(p) * shape_.y_step();
@@ -161,15 +192,15 @@ class WeightProduct {
               }
             }
             runs::multiply<T>({.runs = runs.get(),
-                               .count = images * rows,
-                               .step = shape_.cols.stride,
+                               .count = one_pixel ? 1 : images * rows,
+                               .step = one_pixel ? stride : shape_.cols.stride,
                                .a = padded_ ? copy.get() : x,
-                               .a_rows = elements_at_.get(),
-                               .rows = elements_,
+                               .a_rows = elements_at_.get() + elements.begin,
+                               .rows = elements.size(),
                                .panel = panel.get(),
                                .vectors = panels_.vectors(p),
-                               .c = sums + panels_.first(p) * elements_,
-                               .c_rows = sums_at_.get() + (p < panels_.wide() ? 0 : elements_),
+                               .c = sums + (panels_.first(p) - panels_.first(some.begin)) * elements_,
+                               .c_rows = sums_at_.get() + (p < panels_.wide() ? 0 : elements_) + elements.begin,
                                .add = add});
           }
           add = true;
@@ -203,7 +234,9 @@ void convolve_weight(const ConvShape& shape, const T* x, const T* y, T* weight) 
   } else if (shape.depthwise()) {
     convolve_planes_weight(shape, x, y, weight);
   } else {
-    WeightProduct<T>(shape, x, y).run(weight);
+    ConvShape flat = shape;
+    if (shape.depth.whole()) flat.depth = {};  // the depths are channels of an image
+    WeightProduct<T>(flat, x, y).run(weight);
   }
 }
 

@@ -1,6 +1,7 @@
 // Every operation's gradient, to second order, on every sample of the table. With one kernel family: same_bits.cpp
 // shows that values and gradients of the samples have the same bits in all of them.
 // build: alone
+#include <tapegrad/autograd/detail/layers.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/checks/modules/module_samples.h>
 #include <tapegrad/tests/support/testing.h>
@@ -76,6 +77,51 @@ TEST(Gradients, OfLargeSamplesAreTheSameRecorded) {
 TEST(Gradients, EveryOperationHasSamples) {
   for (const std::string& op : ops_without_samples()) ADD_FAILURE() << op << " has no sample in checks/cases";
   for (const std::string& op : samples_without_op()) ADD_FAILURE() << op << " has samples, and is no operation";
+}
+
+// Losses per example of a sample whose inputs are multiples of the leaves, by shares of y's first axis: not computed,
+// or those of the losses one by one. Counts in `known` what needs no second backward pass.
+std::string wrong_if_known(const OpSample& sample, bool transposed, int64_t examples, int& known) {
+  Tape tape;
+  std::vector<Tensor> leaves, inputs;
+  for (const Tensor& x : sample.inputs) {
+    const bool varies = is_floating(x.dtype());
+    leaves.push_back(varies ? ones({}, x.dtype()).as_leaf() : x);
+    inputs.push_back(varies ? x * leaves.back() : x);
+  }
+  Tensor y = sample.f(inputs);
+  if (transposed && y.dim() > 1) y = y.transpose(0, 1);
+  if (!is_floating(y.dtype()) || y.dim() == 0 || y.numel() == 0 || y.size(0) % examples != 0) return {};
+  const Tensor losses = sum((y * spread(y.shape(), 0.5, 1.5).to(y.dtype())).reshape({examples, -1}), 1);
+  if (!detail::Layers::keeps_examples_apart(tape, tape.size() - 1, examples)) return {};
+  Gradients together;
+  try {
+    together = tape.backward(losses, {.retain_graph = true, .per_example = true});
+  } catch (const Error&) {
+    return {};
+  }
+  ++known;
+  for (int64_t i = 0; i < examples; ++i) {
+    const Tensor chosen = (arange(examples) == static_cast<double>(i)).to(y.dtype());
+    const Gradients alone = tape.backward(losses, {.retain_graph = true, .grad_output = chosen});
+    for (const Tensor& leaf : leaves)
+      if (together.contains(leaf) && !allclose(together[leaf].select(0, i), alone[leaf], 1e-9, 1e-9))
+        return fmt::format("example {} of {}", i, examples);
+  }
+  return {};
+}
+
+TEST(Gradients, OperationsThatKeepExamplesApartDo) {
+  std::set<std::string> found;
+  for (const OpSamples& samples : op_samples())
+    for (const OpSample& sample : samples.samples)
+      for (const bool transposed : {false, true})
+        for (const int64_t examples : {2, 3, 4, 5}) {
+          int known = 0;
+          EXPECT_EQ(wrong_if_known(sample, transposed, examples, known), "") << samples.op << ", " << sample.label;
+          if (known > 0) found.insert(samples.op);
+        }
+  EXPECT_GE(found.size(), 50U);
 }
 
 TEST(Gradients, OperationNamesAreUnique) {

@@ -229,6 +229,32 @@ TEST(Convolution, GradientsOfWeightsHaveTheSameBitsInAllFamilies) {
   EXPECT_EQ(tapegrad::bits_of({{"weight", grads[weight]}}), "3e23 14b6 0dbb d14a");
 }
 
+// Of few pixels and a large weight: block after block of a panel. With padding: the sums of all blocks, then these.
+TEST(Convolution, GradientsOfWindowsHaveTheBitsOfPaddedOnes) {
+  const Tensor inside = numbers({64, 8, 12, 12}, kFloat32, 1), weight = numbers({96, 8, 14, 14}, kFloat32, 2).as_leaf();
+  const auto gradient = [&](const Tensor& x, int64_t padding) {
+    Tape tape;
+    const Tensor y = conv2d(x, weight, {}, {.padding = padding});
+    return tape.backward(y, {.grad_output = numbers(y.shape(), kFloat32, 3)})[weight];
+  };
+  const Tensor expected = gradient(inside, 1);
+  EXPECT_TRUE(same_bits(gradient(pad(inside, {1, 1, 1, 1}), 0), expected));
+  const auto volume = [&](const Tensor& x) { return x.reshape({x.size(0), 4, 2, 14, 14}); };
+  const Tensor by = volume(weight.detach()).as_leaf();
+  Tape tape;
+  const Tensor y = conv3d(volume(pad(inside, {1, 1, 1, 1})), by);
+  const Tensor found = tape.backward(y, {.grad_output = numbers(y.shape(), kFloat32, 3)})[by];
+  EXPECT_TRUE(same_bits(found.reshape(expected.shape()), expected));
+}
+
+// Four small images at a time, for some of the panels.
+TEST(Convolution, SmallImagesHaveTheBitsOfSingleOnes) {
+  const Tensor x = numbers({22, 128, 7, 7}, kFloat32, 1), weight = numbers({128, 128, 3, 3}, kFloat32, 2);
+  const Tensor all = conv2d(x, weight, {}, {.padding = 1});
+  for (const int64_t i : {0, 3, 4, 20, 21})
+    EXPECT_TRUE(same_bits(all.slice(0, i, i + 1), conv2d(x.slice(0, i, i + 1), weight, {}, {.padding = 1}))) << i;
+}
+
 TEST(Convolution, OfGroupsWithoutChannels) {
   for (const int64_t groups : {1, 2, 4}) {
     const Tensor none = zeros({2, 0, 4, 5}), bias = arange(groups).to(kFloat32);

@@ -20,6 +20,7 @@ struct TapRows {
 template <class T>
 struct TapKernels {
   int64_t lanes;
+  void (*copy_rows)(int64_t rows, int64_t n, const T* from, int64_t from_step, T* to, int64_t to_step);
   void (*combine_rows)(const TapRows<T>& work, const T* weight, T start, T* y, int64_t y_step);
   void (*correlate_rows)(const TapRows<T>& work, const T* y, T* sums);
   T (*sum_of_lanes)(const T* sums);

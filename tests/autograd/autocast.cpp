@@ -109,9 +109,9 @@ void check_form(const rounded_product::Form& form, int64_t m, int64_t n, int64_t
 }
 
 TEST(RoundedProduct, EveryFormSumsByTheRule) {
-  const std::vector<std::array<int64_t, 3>> sizes = {{1, 1, 1},   {1, 1, 0},   {2, 3, 2},    {6, 16, 7},   {7, 17, 9},
-                                                     {14, 32, 8}, {15, 33, 3}, {13, 8, 300}, {5, 40, 257}, {29, 3, 31},
-                                                     {1, 20, 12}, {20, 1, 13}, {30, 50, 65}};
+  const std::vector<std::array<int64_t, 3>> sizes = {
+      {1, 1, 1},    {1, 1, 0},   {2, 3, 2},   {6, 16, 7},  {7, 17, 9},   {14, 32, 8}, {15, 33, 3}, {13, 8, 300},
+      {5, 40, 257}, {29, 3, 31}, {1, 20, 12}, {20, 1, 13}, {30, 50, 65}, {4, 17, 40}, {8, 33, 21}, {9, 40, 6}};
   for (const rounded_product::Form* form : rounded_product::forms()) {
     int turn = 0;
     for (const auto& [m, n, k] : sizes)

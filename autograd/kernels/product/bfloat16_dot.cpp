@@ -15,38 +15,57 @@ namespace {
 constexpr int kRows = 14;
 constexpr int64_t kLanes = 16;
 
-// kVecs vectors of 16 columns.
-template <int kVecs>
-[[gnu::target("avx512f,avx512bf16")]] void multiply_dot(const Block& b) {
+void prefetch(Lines& lines) {
+  for (int64_t n = lines.at_once; n > 0 && lines.rows > 0; --n) {
+    __builtin_prefetch(lines.at + lines.done, 0, 2);  // into L2
+    lines.done += 64;
+    if (lines.done >= lines.width) lines.done = 0, lines.at += lines.step, --lines.rows;
+  }
+}
+
+// The first kHigh rows of a sliver, and kVecs vectors of 16 columns.
+template <int kHigh, int kVecs>
+[[gnu::target("avx512f,avx512bf16,prfchw")]] void multiply_dot(const Block& b) {
   const int64_t last = b.cols - (kVecs - 1) * kLanes;
   const __mmask16 part = static_cast<__mmask16>((1u << last) - 1);
-  __m512 sum[kRows][kVecs];
+  __m512 sum[kHigh][kVecs] = {};
+  if (b.add) {
 #pragma GCC unroll 14
-  for (int i = 0; i < kRows; ++i) {
+    for (int i = 0; i < kHigh; ++i) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVecs; ++v) {
-      const __mmask16 here = v + 1 == kVecs ? part : static_cast<__mmask16>(0xffff);
-      const bool old = b.add && i < b.rows;
-      sum[i][v] = _mm512_maskz_loadu_ps(old ? here : static_cast<__mmask16>(0), b.c + i * b.c_rows + v * kLanes);
+      for (int v = 0; v < kVecs; ++v) {
+        const __mmask16 here = v + 1 == kVecs ? part : static_cast<__mmask16>(0xffff);
+        if (i < b.rows) sum[i][v] = _mm512_maskz_loadu_ps(here, b.c + i * b.c_rows + v * kLanes);
+      }
     }
   }
   const float* a = b.sliver;
   const float* panel = b.panel;
+  int next = 0;
+  for (int64_t p = 0, end; p < b.pairs; p = end) {
+    end = p + Lines::kEvery < b.pairs ? p + Lines::kEvery : b.pairs;
+    for (int i = 0; i < 2 && next < kRows; ++i, ++next) {
+      __builtin_prefetch(b.next_c + next * b.c_rows, 1);
+      __builtin_prefetch(b.next_c + next * b.c_rows + kLanes, 1);
+      __builtin_prefetch(b.next_c + next * b.c_rows + 2 * kLanes - 1, 1);
+    }
+    if (b.ahead) prefetch(*b.ahead);
 #pragma GCC unroll 2
-  for (int64_t p = 0; p < b.pairs; ++p, a += kRows, panel += 2 * kLanes) {
-    __m512 row[kVecs];
+    for (; p < end; ++p, a += kRows, panel += 2 * kLanes) {
+      __m512 row[kVecs];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVecs; ++v) row[v] = _mm512_loadu_ps(panel + v * kLanes);
+      for (int v = 0; v < kVecs; ++v) row[v] = _mm512_loadu_ps(panel + v * kLanes);
 #pragma GCC unroll 14
-    for (int i = 0; i < kRows; ++i) {
-      const __m512 left = _mm512_set1_ps(a[i]);
+      for (int i = 0; i < kHigh; ++i) {
+        const __m512 left = _mm512_set1_ps(a[i]);
 #pragma GCC unroll 2
-      for (int v = 0; v < kVecs; ++v) sum[i][v] = _mm512_dpbf16_ps(sum[i][v], (__m512bh)left, (__m512bh)row[v]);
+        for (int v = 0; v < kVecs; ++v) sum[i][v] = _mm512_dpbf16_ps(sum[i][v], (__m512bh)left, (__m512bh)row[v]);
+      }
     }
   }
   const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
 #pragma GCC unroll 14
-  for (int i = 0; i < kRows; ++i) {
+  for (int i = 0; i < kHigh; ++i) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVecs; ++v) {
       if (i >= b.rows) continue;
@@ -108,7 +127,10 @@ class Probes {
 }  // namespace
 
 void multiply_with_dot_instruction(const Block& block) {
-  block.cols > kLanes ? multiply_dot<2>(block) : multiply_dot<1>(block);
+  if (block.cols <= kLanes) return multiply_dot<kRows, 1>(block);
+  block.rows <= 4   ? multiply_dot<4, 2>(block)
+  : block.rows <= 8 ? multiply_dot<8, 2>(block)
+                    : multiply_dot<kRows, 2>(block);
 }
 
 bool has_dot_instruction() {

@@ -7,6 +7,7 @@
 // is what the instruction vdpbf16ps does (Intel's manual, volume 2), NaN apart.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,16 @@ struct Strips {
   int64_t step;  // from one strip to the next
 };
 
+/// `rows` rows of memory of `width` bytes that are needed soon: a kernel prefetches lines of them, `at_once` after
+/// every kEvery pairs.
+struct Lines {
+  static constexpr int64_t kEvery = 16;
+  const std::byte* at = nullptr;
+  int64_t rows = 0, width = 0, step = 0;  // bytes
+  int64_t at_once = 0;
+  int64_t done = 0;  // bytes of the row at `at`
+};
+
 /// C = A B of one sliver and one panel, or C += A B. Rows of C are contiguous.
 struct Block {
   int64_t pairs;
@@ -34,6 +45,8 @@ struct Block {
   int64_t c_rows;
   int64_t rows, cols;  // at most those of the form
   bool add;
+  const float* next_c = c;  // where C is written next, prefetched
+  Lines* ahead = nullptr;
 };
 
 struct Form {

@@ -52,89 +52,107 @@ struct Side {
         lanes(of_b ? p.n : p.m),
         width(of_b ? form.cols : form.rows),
         strip(form.strip_size(width)) {}
-  int64_t strips() const { return pieces_of(lanes, width); }
+  int64_t count() const { return pieces_of(lanes, width); }
 
-  // Packs the strips [first, last) of the block of `depth` elements that begins at k.
-  void pack(const Form& form, int64_t k, int64_t depth, int64_t first, int64_t last, float* to) const {
-    const int64_t item = from.narrow ? 2 : 4;
+  // The strips [first, last) of the block of `depth` elements that begins at k.
+  Strips strips(int64_t k, int64_t depth, int64_t first, int64_t last, float* to) const {
     const auto* const bytes = static_cast<const std::byte*>(from.data);
-    form.pack({.from = bytes + (first * width * from.row_stride + k * from.col_stride) * item,
-               .narrow = from.narrow,
-               .lanes = std::min(lanes, last * width) - first * width,
-               .lane_stride = from.row_stride,
-               .k = depth,
-               .k_stride = from.col_stride,
-               .width = width,
-               .to = to,
-               .step = strip});
+    return {.from = bytes + (first * width * from.row_stride + k * from.col_stride) * item(),
+            .narrow = from.narrow,
+            .lanes = std::min(lanes, last * width) - first * width,
+            .lane_stride = from.row_stride,
+            .k = depth,
+            .k_stride = from.col_stride,
+            .width = width,
+            .to = to,
+            .step = strip};
   }
+  // What packing them will read, to be prefetched by `kernels` calls of the innermost kernel with `pairs` pairs.
+  Lines lines(const Strips& s, int64_t kernels, int64_t pairs) const {
+    const bool by_lane = s.k_stride == 1;
+    if (!by_lane && s.lane_stride != 1) return {};
+    Lines found{static_cast<const std::byte*>(s.from), by_lane ? s.lanes : s.k, (by_lane ? s.k : s.lanes) * item(),
+                (by_lane ? s.lane_stride : s.k_stride) * item()};
+    found.at_once = pieces_of(found.rows * pieces_of(found.width, 64), kernels * pieces_of(pairs, Lines::kEvery));
+    return found;
+  }
+  int64_t item() const { return from.narrow ? 2 : 4; }
 };
 
 // Slivers [first_row, last_row) times panels [first_col, last_col), which are packed.
 void multiply_packed(const Form& form, const Product& p, int64_t depth, bool add, int64_t first_row, int64_t last_row,
-                     const float* slivers, int64_t first_col, int64_t last_col, const float* panels) {
+                     const float* slivers, int64_t first_col, int64_t last_col, const float* panels,
+                     Lines* ahead = nullptr) {
   const int64_t sliver = form.strip_size(form.rows), panel = form.strip_size(form.cols);
+  const auto c = [&](int64_t i, int64_t j) { return p.c.data + i * form.rows * p.c.row_stride + j * form.cols; };
   for (int64_t j = first_col; j < last_col; ++j, panels += panel) {
     for (int64_t i = first_row; i < last_row; ++i) {
       form.multiply({.pairs = (depth + 1) / 2,
                      .sliver = slivers + (i - first_row) * sliver,
                      .panel = panels,
-                     .c = p.c.data + i * form.rows * p.c.row_stride + j * form.cols,
+                     .c = c(i, j),
                      .c_rows = p.c.row_stride,
                      .rows = std::min(form.rows, p.m - i * form.rows),
                      .cols = std::min(form.cols, p.n - j * form.cols),
-                     .add = add});
+                     .add = add,
+                     .next_c = i + 1 < last_row ? c(i + 1, j) : c(first_row, j + 1),
+                     .ahead = ahead});
     }
   }
 }
 
 // In this thread.
-void multiply_here(const Form& form, const Product& p, float* slivers, float* panels) {
+void multiply_here(const Form& form, const Product& p) {
   const Side a(form, p, false), b(form, p, true);
+  const Scratch<float> memory(a.count() * a.strip + b.count() * b.strip);
+  float *const slivers = memory.get(), *const panels = slivers + a.count() * a.strip;
   const FlushDenormals modes;
   int64_t k = 0;
   do {  // once also for k = 0
     const int64_t depth = std::min(form.depth, p.k - k);
-    a.pack(form, k, depth, 0, a.strips(), slivers);
-    b.pack(form, k, depth, 0, b.strips(), panels);
-    multiply_packed(form, p, depth, p.add || k > 0, 0, a.strips(), slivers, 0, b.strips(), panels);
+    form.pack(a.strips(k, depth, 0, a.count(), slivers));
+    form.pack(b.strips(k, depth, 0, b.count(), panels));
+    multiply_packed(form, p, depth, p.add || k > 0, 0, a.count(), slivers, 0, b.count(), panels);
     k += depth;
   } while (k < p.k);
-}
-void multiply_here(const Form& form, const Product& p) {
-  const Side a(form, p, false), b(form, p, true);
-  const Scratch<float> memory(a.strips() * a.strip + b.strips() * b.strip);
-  multiply_here(form, p, memory.get(), memory.get() + a.strips() * a.strip);
 }
 
 // The smaller operand is packed once, in parallel; each piece packs its part of the other one.
 void multiply_pieces(const Form& form, const Product& p, Epilogue done, bool flipped) {
   const bool shares_b = p.n < p.m;
   const Side shared(form, p, shares_b), own(form, p, !shares_b);
-  const int64_t blocks = pieces_of(p.k, form.depth), size = shared.strips() * shared.strip;
+  const int64_t blocks = pieces_of(p.k, form.depth), size = shared.count() * shared.strip;
   const Scratch<float> packed(blocks * size);
   const int64_t group = std::max<int64_t>(1, kPackWork / (shared.width * form.depth));
-  const int64_t groups = pieces_of(shared.strips(), group);
+  const int64_t groups = pieces_of(shared.count(), group);
   parallel_for(blocks * groups, 1, [&](int64_t index, int64_t) {
     const int64_t block = index / groups, first = index % groups * group, k = block * form.depth;
-    shared.pack(form, k, std::min(form.depth, p.k - k), first, std::min(shared.strips(), first + group),
-                packed.get() + block * size + first * shared.strip);
+    form.pack(shared.strips(k, std::min(form.depth, p.k - k), first, std::min(shared.count(), first + group),
+                            packed.get() + block * size + first * shared.strip));
   });
   const int64_t wanted = std::clamp<int64_t>(p.work() / kPieceWork, 1, kPieces);
   const int64_t each =
-      std::clamp<int64_t>(pieces_of(own.strips(), wanted), 1, std::max<int64_t>(1, kMostLanes / own.width));
-  parallel_for(own.strips(), each, [&](int64_t first, int64_t last) {
+      std::clamp<int64_t>(pieces_of(own.count(), wanted), 1, std::max<int64_t>(1, kMostLanes / own.width));
+  parallel_for(own.count(), each, [&](int64_t first, int64_t last) {
     const FlushDenormals modes;
     const Scratch<float> mine((last - first) * own.strip);
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t k = block * form.depth, depth = std::min(form.depth, p.k - k);
-      own.pack(form, k, depth, first, last, mine.get());
+      form.pack(own.strips(k, depth, first, last, mine.get()));
+      // Then the next block is packed, or the first one of the next piece.
+      const int64_t then = block + 1 < blocks ? first : last, next = block + 1 < blocks ? k + form.depth : 0;
+      Lines ahead;
+      if (then < own.count()) {
+        ahead = own.lines(own.strips(next, std::min(form.depth, p.k - next), then,
+                                     std::min(own.count(), then + last - first), nullptr),
+                          (last - first) * shared.count(), pieces_of(depth, 2));
+      }
       const float* const theirs = packed.get() + block * size;
       const bool add = p.add || block > 0;
       if (shares_b) {
-        multiply_packed(form, p, depth, add, first, last, mine.get(), 0, shared.strips(), theirs);
+        multiply_packed(form, p, depth, add, first, last, mine.get(), 0, shared.count(), theirs, &ahead);
       } else {
-        multiply_packed(form, p, depth, add, 0, shared.strips(), theirs, first, last, mine.get());
+        multiply_packed(form, p, depth, add, 0, shared.count(), theirs, first, last, mine.get(), &ahead);
       }
     }
     if (!done) return;

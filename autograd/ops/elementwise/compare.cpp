@@ -14,8 +14,13 @@ struct Comparison {
   MapKernel float32, float64;  // of two tensors
   MapKernel float32_number, float64_number;
 };
+template <class Bits>  // whether no element has an exponent of all ones, as infinities and NaN do
+using AllFinite = bool (*)(const Bits* elements, int64_t n, Bits exponent);
 struct Comparisons {
   Comparison eq, ne, lt, le, gt, ge;
+  AllFinite<uint16_t> finite16;
+  AllFinite<uint32_t> finite32;
+  AllFinite<uint64_t> finite64;
 };
 
 }  // namespace tapegrad
@@ -39,6 +44,13 @@ constexpr Comparison comparison(F) {
           &comparison_kernel<F, double, true>};
 }
 
+template <class Bits>
+bool all_finite_in(const Bits* bits, int64_t n, Bits exponent) {
+  Bits found = 0;
+  for (int64_t i = 0; i < n; ++i) found |= (bits[i] & exponent) == exponent ? 1 : 0;
+  return found == 0;
+}
+
 const Comparisons& comparison_kernels() {
   static constexpr Comparisons kernels = {
       .eq = comparison([](auto a, auto b) { return a == b; }),
@@ -47,6 +59,9 @@ const Comparisons& comparison_kernels() {
       .le = comparison([](auto a, auto b) { return a <= b; }),
       .gt = comparison([](auto a, auto b) { return a > b; }),
       .ge = comparison([](auto a, auto b) { return a >= b; }),
+      .finite16 = all_finite_in<uint16_t>,
+      .finite32 = all_finite_in<uint32_t>,
+      .finite64 = all_finite_in<uint64_t>,
   };
   return kernels;
 }
@@ -201,14 +216,6 @@ Tensor isclose(std::string_view where, const Tensor& a, const Tensor& b, const T
   return y;
 }
 
-// Whether no element has an exponent of all ones, as infinities and NaN do.
-template <class Bits>
-bool all_finite_in(const Bits* bits, int64_t n, Bits exponent) {
-  Bits found = 0;
-  for (int64_t i = 0; i < n; ++i) found |= (bits[i] & exponent) == exponent ? 1 : 0;
-  return found == 0;
-}
-
 }  // namespace
 
 Tensor eq(const Tensor& a, const Tensor& b) { return compare(kEq, comparisons().eq, kEqIntegers, a, b); }
@@ -277,13 +284,14 @@ bool all_finite(const Tensor& x) {
   const void* const data = all.raw_data();
   std::atomic<bool> finite{true};
   parallel_for(all.numel(), 65536, [&](int64_t begin, int64_t end) {
+    const Comparisons& use = comparisons();
     const int64_t n = end - begin;
     const bool here = is_half(all.dtype())
-                          ? all_finite_in(static_cast<const uint16_t*>(data) + begin, n,
-                                          all.dtype() == kFloat16 ? uint16_t{0x7c00u} : uint16_t{0x7f80u})
+                          ? use.finite16(static_cast<const uint16_t*>(data) + begin, n,
+                                         all.dtype() == kFloat16 ? uint16_t{0x7c00u} : uint16_t{0x7f80u})
                       : all.dtype() == kFloat32
-                          ? all_finite_in(static_cast<const uint32_t*>(data) + begin, n, 0x7f800000u)
-                          : all_finite_in(static_cast<const uint64_t*>(data) + begin, n, uint64_t{0x7ff0000000000000u});
+                          ? use.finite32(static_cast<const uint32_t*>(data) + begin, n, 0x7f800000u)
+                          : use.finite64(static_cast<const uint64_t*>(data) + begin, n, uint64_t{0x7ff0000000000000u});
     if (!here) finite.store(false, std::memory_order_relaxed);
   });
   return finite.load(std::memory_order_relaxed);

@@ -1,7 +1,8 @@
 """Results of bench/run.py: their statistics, the table, and the comparison of two of them."""
 import statistics
 
-PEER_NAMES = {"A": "A: PyTorch as installed", "B": "B: PyTorch with all of MKL's kernels", "jax": "JAX", "libtorch": "LibTorch"}
+PEER_NAMES = {"A": "A: PyTorch as installed", "B": "B: PyTorch with all of MKL's kernels", "jax": "JAX", "libtorch": "LibTorch",
+              "llama.cpp": "llama.cpp", "CTranslate2": "CTranslate2"}
 
 
 def spread(values):

@@ -37,6 +37,12 @@ def small_operation(name):
     return call(f"chain/{name}/8", f"{name} of 8 numbers, recorded, with backward", unit="ns", per=1e-4)
 
 
+def generation(dtype):
+    """GPT-2 124M with weights in this format: 64 tokens of each sequence after one token, and a long prompt."""
+    return [*(call(f"generate/{dtype}/{n}", f"GPT-2 124M in {dtype}, 64 tokens of {n} sequence{'s' * (n > 1)}") for n in (1, 4, 16)),
+            call(f"prompt/{dtype}", f"GPT-2 124M in {dtype}, a prompt of 1,024 tokens")]
+
+
 TABLE = [
     step("copy", "copy", dict(model="copy", seed=0)),
     step("parser", "parser", dict(model="parser", seed=0)),
@@ -85,4 +91,6 @@ TABLE = [
     call("formula/burgers/gradients", "fuse: u_t + u u_x - nu u_xx of 1 M, with gradients"),
     small_operation("add"),
     small_operation("mul"),
+    *generation("int8"),
+    *generation("int4"),
 ]

@@ -186,7 +186,8 @@ def options_of(arguments):
     parser.add_argument("--quick", action="store_true", help="few and short turns, without the large rows and torch.compile")
     parser.add_argument("--out", metavar="DIR", default=os.path.join(TOP, "out", "bench"), help="for DATE.md and DATE.json")
     parser.add_argument("--python", metavar="PYTHON", default=os.environ.get("PYTHON", "python3"),
-                        help="an interpreter that has torch, and jax (default: the environment variable PYTHON, or python3)")
+                        help="an interpreter that has torch, jax, llama_cpp and ctranslate2 (default: the environment variable\n"
+                             "PYTHON, or python3)")
     parser.add_argument("--build", metavar="DIR", default=os.path.join(TOP, "build", "release"))
     parser.add_argument("--no-build", action="store_true", help="measure what is built already, in the folder --build")
     parser.add_argument("--ours", action="store_true", help="without peers")
@@ -230,6 +231,8 @@ def about(peers):
                 continue
             version = sides.version_of(peer.python, "torch")
             texts[peer.key] = f"PyTorch {version}, malloc that keeps memory; {peer.linear_gflops():.0f} GFLOP/s in linear [256, 768] -> 3072"
+        elif isinstance(peer, sides.Generation):
+            texts[peer.key] = peer.version
         else:
             texts[peer.key] = f"JAX {sides.version_of(peer.python, 'jax')}" if peer.key == "jax" else "of the build, malloc that keeps memory"
     return texts

@@ -276,6 +276,24 @@ class LibTorch:
         return GoogleBenchmark(self.cases[row.name], row.name, self.env)
 
 
+class Generation:
+    """llama.cpp or CTranslate2: peers/generation.py."""
+
+    def __init__(self, key, python, threads):
+        if not shutil.which(python):
+            raise Missing(f"no program {python}")
+        self.key, self.env = key, {**TUNED, "OMP_NUM_THREADS": str(threads)}
+        self.command = [python, os.path.join(PEERS, "generation.py"), "--threads", str(threads), key]
+        process = Process([*self.command, "version"], self.env)
+        self.version = process.about["library"]
+        process.close()
+
+    def start(self, row):
+        if not row.name.startswith(("generate/", "prompt/")):
+            raise OtherRows("generation only")
+        return Calls([*self.command, row.name], self.env)
+
+
 def version_of(python, module):
     """The module's version, or None if this interpreter cannot import it."""
     code = f"import {module}; print({module}.__version__)"
@@ -321,4 +339,6 @@ def peers(options, folder):
     else:
         print(f"bench: without JAX: {options.python} cannot import jax", file=sys.stderr)
     add("LibTorch", lambda: LibTorch(options.build, options.threads))
+    for key in ("llama.cpp", "CTranslate2"):
+        add(key, lambda key=key: Generation(key, options.python, options.threads))
     return found

@@ -197,52 +197,58 @@ void round_rows(int64_t m, int64_t k, const float* a, void* to) {
   });
 }
 
-// kBlocks columns at a time, one after another, so that W is read in order; then for all of them what lanes share.
+// kBlocks columns at a time. Their lines are fetched in the order of memory, evenly, and twice: a processor drops
+// fetches while too many are under way.
 template <class Group, bool kDot>
 void multiply_along_k(const StreamedWeight& w, int64_t begin, int64_t end, int64_t m, int64_t k,
                       const Panels<Group>& a) {
-  constexpr int64_t kBytes = Group::kBytes * kChunkGroups, kElements = Group::kElements, kAhead = 12288;
-  constexpr int64_t kSpan = 16;  // chunks of a column at a time
-  const int64_t groups = w.format->groups(k), chunks = pieces_of(groups, kChunkGroups), rest = groups % kChunkGroups;
-  const int64_t later = m >= 4 ? 3 : m >= 2 ? 1 : 0;  // rows that share in fetching what comes next
-  Ints found[kSpan][kBlocks][Group::kVectors];
-  uint8_t last[kBytes];  // a chunk that is not whole, and zeros
+  constexpr int64_t kBytes = Group::kBytes * kChunkGroups, kElements = Group::kElements * kChunkGroups, kAhead = 8192;
+  const int64_t groups = w.format->groups(k), whole = groups / kChunkGroups, rest = groups % kChunkGroups;
+  uint8_t last[kBlocks][kBytes];  // a chunk that is not whole, and zeros
   float last_scales[kBlocks][kChunkGroups];
   for (int64_t j = begin; j < end; j += kBlocks) {
-    const auto column = [&](int64_t c) { return std::min(j + c, end - 1) * groups; };
-    Vec<float> sums[kDotRows];
-    for (int64_t first = 0; first < chunks; first += kSpan) {
-      const int64_t count = std::min(kSpan, chunks - first);
-      for (int64_t row = 0; row < m; ++row) {
-        for (int64_t c = 0; c < kBlocks; ++c) {
-          const int8_t* x = a.values(row) + first * kChunkGroups * kElements;
-          const uint8_t* at = static_cast<const uint8_t*>(w.data) + (column(c) + first * kChunkGroups) * Group::kBytes;
-          for (int64_t i = 0; i < count; ++i, at += kBytes, x += kChunkGroups * kElements) {
-            for (int64_t line = 0; ((c + i) & later) == row && line < kBytes; line += 64) {
-              __builtin_prefetch(at + kAhead + line);
-            }
-            const bool whole = rest == 0 || first + i + 1 < chunks;
-            if (HWY_UNLIKELY(!whole)) std::fill(std::copy_n(at, rest * Group::kBytes, last), last + kBytes, uint8_t{0});
-            Group::template multiply<kDot>(whole ? at : last, x, found[i][c]);
-          }
-        }
-        for (int64_t i = 0; i < count; ++i) {
-          const int64_t g = (first + i) * kChunkGroups;
-          const float* scales[kBlocks];
-          for (int64_t c = 0; c < kBlocks; ++c) {
-            scales[c] = w.scales + column(c) + g;
-            if (HWY_LIKELY(g + kChunkGroups <= groups)) continue;
-            std::fill(std::copy_n(scales[c], rest, last_scales[c]), last_scales[c] + kChunkGroups, 0.0F);
-            scales[c] = last_scales[c];
-          }
-          Ints n = Group::sums(found[i]);
-          if (Group::template kBias<kDot> != 0) n = hn::Add(n, hn::LoadDup128(IntTag(), a.offsets(row) + g));
-          const Vec<float> scale(hn::LoadDup128(Vec<float>::Tag(), a.scales(row) + g));
-          sums[row] = fma(Vec<float>(hn::ConvertTo(Vec<float>::Tag(), n)) * scale,
-                          Vec<float>(load_blocks(Vec<float>::Tag(), scales)), sums[row]);
-        }
-      }
+    const uint8_t* at[kBlocks];
+    const float* scales[kBlocks];
+    for (int64_t c = 0; c < kBlocks; ++c) {
+      const int64_t column = std::min(j + c, end - 1) * groups;
+      at[c] = static_cast<const uint8_t*>(w.data) + column * Group::kBytes;
+      scales[c] = w.scales + column;
     }
+    const uint8_t* fetched = at[0] + kAhead;
+    const float* fetched_scales = scales[0] + kAhead / Group::kBytes;
+    Vec<float> sums[kDotRows] = {};
+    const auto add = [&](int64_t chunk) HWY_ATTR {
+      for (int64_t row = 0; row < m; ++row) {
+        Ints found[kBlocks][Group::kVectors];
+#pragma GCC unroll 4
+        for (int64_t c = 0; c < kBlocks; ++c) {
+          for (int64_t line = c * kBytes; row == 0 && line < (c + 1) * kBytes; line += 64) {
+            __builtin_prefetch(fetched + line);
+            __builtin_prefetch(fetched - kAhead / 2 + line);
+          }
+          Group::template multiply<kDot>(at[c], a.values(row) + chunk * kElements, found[c]);
+        }
+        Ints n = Group::sums(found);
+        const int64_t g = chunk * kChunkGroups;
+        if (Group::template kBias<kDot> != 0) n = hn::Add(n, hn::LoadDup128(IntTag(), a.offsets(row) + g));
+        const Vec<float> scale(hn::LoadDup128(Vec<float>::Tag(), a.scales(row) + g));
+        sums[row] = fma(Vec<float>(hn::ConvertTo(Vec<float>::Tag(), n)) * scale,
+                        Vec<float>(load_blocks(Vec<float>::Tag(), scales)), sums[row]);
+      }
+    };
+    for (int64_t chunk = 0; chunk < whole; ++chunk) {
+      __builtin_prefetch(fetched_scales);
+      add(chunk);
+      fetched += kBlocks * kBytes;
+      fetched_scales += kBlocks * kChunkGroups;
+      for (int64_t c = 0; c < kBlocks; ++c) at[c] += kBytes, scales[c] += kChunkGroups;
+    }
+    for (int64_t c = 0; rest > 0 && c < kBlocks; ++c) {
+      std::fill(std::copy_n(at[c], rest * Group::kBytes, last[c]), last[c] + kBytes, uint8_t{0});
+      std::fill(std::copy_n(scales[c], rest, last_scales[c]), last_scales[c] + kChunkGroups, 0.0F);
+      at[c] = last[c], scales[c] = last_scales[c];
+    }
+    if (rest > 0) add(whole);
     for (int64_t row = 0; row < m; ++row) {
       float p[kBlocks * 4];
       store(sums[row], p);

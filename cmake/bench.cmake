@@ -5,7 +5,7 @@ target_link_libraries(tapegrad_bench_main PUBLIC tapegrad_verbs tapegrad_optiona
 foreach(file IN LISTS bench_sources)
   cmake_path(GET file STEM name)
   add_executable(bench_${name} ${file})
-  target_link_libraries(bench_${name} PRIVATE tapegrad_verbs tapegrad_optional benchmark::benchmark tapegrad_flags)
+  target_link_libraries(bench_${name} PRIVATE tapegrad_verbs tapegrad_optional benchmark::benchmark nlohmann_json::nlohmann_json tapegrad_flags)
   if(NOT name MATCHES "^(steps|processes)$")  # which have a main function of their own
     target_link_libraries(bench_${name} PRIVATE tapegrad_bench_main)
   endif()

@@ -85,7 +85,7 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/page_texts.cpp CONTENT "${texts}}  /
 add_library(tapegrad_train ${train_sources} ${PROJECT_BINARY_DIR}/page_texts.cpp)
 add_library(tapegrad::train ALIAS tapegrad_train)
 target_link_libraries(tapegrad_train PUBLIC tapegrad tapegrad_distributed PRIVATE $<BUILD_INTERFACE:tapegrad_hardened> fmt::fmt
-                                     $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:utf8::cpp> Threads::Threads)
+                                     $<BUILD_INTERFACE:utf8::cpp> Threads::Threads)
 foreach(format PNG JPEG)
   if(${format}_FOUND)
     target_link_libraries(tapegrad_train PRIVATE ${format}::${format})

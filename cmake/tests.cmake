@@ -16,7 +16,7 @@ add_library(tapegrad_test_flags INTERFACE)  # -O3 would take twice as long to co
 target_compile_options(tapegrad_test_flags INTERFACE $<IF:$<AND:$<CONFIG:Release>,$<BOOL:${quickest_passes}>>,-Og,-O0> ${quickest_passes}
                        -Wno-unused-result -Wno-unused-value)  # they drop results to look for errors
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(tapegrad_test_flags INTERFACE -Wno-maybe-uninitialized)  # false positives of GCC 12 in <regex>
+  target_compile_options(tapegrad_test_flags INTERFACE -Wno-maybe-uninitialized)  # false positives of GCC 12 in
 endif()
 # Shared by all tests; folders of tests/support: by those that need the command's parts.
 file(GLOB golden_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/golden/*.cpp)
@@ -27,7 +27,7 @@ target_link_libraries(tapegrad_test_core PUBLIC tapegrad_checks GTest::gtest Thr
                       PRIVATE tapegrad_flags tapegrad_test_flags)
 # Headers of nearly all tests, compiled once: a quarter of the time of compiling a test. (Clang 14 crashes when it reads templates
 # of nn from such a header.)
-target_precompile_headers(tapegrad_test_core PRIVATE <gtest/gtest.h> <fmt/format.h> <tapegrad/autograd/io/internal/json_value.h> <regex>
+target_precompile_headers(tapegrad_test_core PRIVATE <gtest/gtest.h> <fmt/format.h> <tapegrad/autograd/io/internal/json_value.h>
                           $<$<CXX_COMPILER_ID:GNU>:<tapegrad/tapegrad.h$<ANGLE-R>>)
 file(GLOB test_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*/*.cpp)
 add_library(tapegrad_test_shared STATIC ${test_support})

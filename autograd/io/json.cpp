@@ -4,84 +4,9 @@
 #include <tapegrad/autograd/io/internal/json.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <optional>
 
-namespace tapegrad {
-namespace json {
+namespace tapegrad::json {
 namespace {
-
-// Builds the value that the parser reports piece by piece. (Its own callback parser searches the whole parent after
-// each object that ends, which takes quadratic time.)
-class Builder final : public nlohmann::json_sax<nlohmann::json> {
- public:
-  explicit Builder(TakeMember take) : take_(std::move(take)) {}
-  Json root;
-  std::optional<std::string> twice;  // the repeated key that ended the parse
-  std::size_t end = 0;               // the number of bytes that were read when it failed
-  std::string message;               // of the parser, then, without what it had read
-  bool overflow = false;             // because of a number that is too large
-
-  bool null() override { return put(nullptr); }
-  bool boolean(bool value) override { return put(value); }
-  bool number_integer(int64_t value) override { return put(value); }
-  bool number_unsigned(uint64_t value) override { return put(value); }
-  bool number_float(double value, const std::string& /*digits*/) override { return put(value); }
-  bool string(std::string& value) override { return put(std::move(value)); }
-  bool binary(nlohmann::json::binary_t& /*value*/) override { return false; }  // JSON has none
-  bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
-  bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-  bool key(std::string& name) override {
-    if (open_.back()->contains(name)) {
-      twice = name;
-      return false;
-    }
-    (*open_.back())[name] = nullptr;
-    member_ = &open_.back()->items().back();
-    if (open_.size() == 1) outermost_ = member_;
-    return true;
-  }
-  bool parse_error(std::size_t position, const std::string& /*token*/,
-                   const nlohmann::json::exception& error) override {
-    end = position;
-    message = error.what();
-    message.resize(std::min(message.size(), message.find("; last read")));  // the rest is the text's
-    overflow = dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr;
-    return false;
-  }
-
- private:
-  Json& place() {  // of the next value
-    if (open_.empty()) return root;
-    return open_.back()->is_array() ? open_.back()->push_back(nullptr) : member_->value;
-  }
-  bool put(Json value) {
-    place() = std::move(value);
-    return ended();
-  }
-  bool open(Json value) {
-    Json& opened = place();
-    opened = std::move(value);
-    open_.push_back(&opened);
-    return true;
-  }
-  bool close() {
-    open_.pop_back();
-    return ended();
-  }
-  bool ended() {
-    if (!take_ || open_.size() != 1 || !root.is_object()) return true;
-    take_(outermost_->key, outermost_->value);
-    outermost_->value = nullptr;
-    return true;
-  }
-
-  const TakeMember take_;
-  std::vector<Json*> open_;
-  Json::Member *member_ = nullptr, *outermost_ = nullptr;
-};
 
 unsigned char byte_at_of(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
 
@@ -145,14 +70,14 @@ std::string usual_mistake(std::string_view text, std::size_t at, uint64_t offset
   return {};
 }
 
-std::string why_not(std::string_view text, const Builder& builder, uint64_t offset) {
-  if (builder.twice) return fmt::format("has the key \"{}\" twice", *builder.twice);
-  if (builder.overflow) return "holds a number that is too large";
-  if (builder.end == 0 || builder.end > text.size())
+std::string why_not(std::string_view text, const JsonFault& fault, uint64_t offset) {
+  if (fault.twice) return fmt::format("has the key \"{}\" twice", *fault.twice);
+  if (fault.overflow) return "holds a number that is too large";
+  if (fault.end == 0 || fault.end > text.size())
     return fmt::format("{}: it ends after {} bytes (was its download interrupted?)", kIncomplete, text.size());
-  const std::size_t at = builder.end - 1;
-  std::string why = string_fault(text, at, offset, builder.message);
-  if (why.empty() && builder.message.find("invalid string") == std::string::npos) why = usual_mistake(text, at, offset);
+  const std::size_t at = fault.end - 1;
+  std::string why = string_fault(text, at, offset, fault.message);
+  if (why.empty() && fault.message.find("invalid string") == std::string::npos) why = usual_mistake(text, at, offset);
   return why.empty() ? fmt::format("is not JSON (at byte {})", offset + at) : why;
 }
 
@@ -188,9 +113,10 @@ Json parse_or_why(std::string_view text, std::string& why, int max_depth, uint64
     why = fmt::format("is nested deeper than {} levels", max_depth);
   }
   if (!why.empty()) return {};
-  Builder builder(take);
-  if (!nlohmann::json::sax_parse(text, &builder)) why = why_not(text, builder, offset);
-  return std::move(builder.root);
+  JsonFault fault;
+  Json parsed = read_json(text, take, fault);
+  if (fault) why = why_not(text, fault, offset);
+  return parsed;
 }
 
 std::string text_of(const Json& value) {
@@ -215,12 +141,4 @@ std::string text_of(const Json& value) {
   return copy.dump();
 }
 
-}  // namespace json
-
-Json Json::parse(std::string_view text) {
-  json::Builder builder(nullptr);
-  if (!nlohmann::json::sax_parse(text, &builder)) throw JsonError(builder.message);
-  return std::move(builder.root);
-}
-
-}  // namespace tapegrad
+}  // namespace tapegrad::json

@@ -65,13 +65,12 @@ Json Json::array(std::initializer_list<Json> elements) {
 }
 Json Json::object() { return Json(Kind::object); }
 
-const char* Json::type_name() const {
-  constexpr const char* kNames[] = {"null", "boolean", "number", "number", "number", "string", "array", "object"};
-  return kNames[static_cast<std::size_t>(kind_)];
-}
+constexpr const char* kTypes[] = {"null", "boolean", "number", "number", "number", "string", "array", "object"};
+const char* Json::type_name() const { return kTypes[static_cast<std::size_t>(kind_)]; }
 
 Json::Content& Json::require(Kind kind) const {
-  if (kind_ != kind) throw JsonError(fmt::format("expected another value, got {}", type_name()));
+  if (kind_ != kind)
+    throw JsonError(fmt::format("expected {}, got {}", kTypes[static_cast<std::size_t>(kind)], type_name()));
   return *content_;
 }
 
@@ -86,7 +85,7 @@ double Json::number() const {
          : is_number_unsigned() ? static_cast<double>(static_cast<uint64_t>(bits_))
                                 : static_cast<double>(bits_);
 }
-const std::string& Json::string() const { return require(Kind::string).text; }
+const std::string& Json::string() const& { return require(Kind::string).text; }
 const std::vector<Json>& Json::elements() const { return require(Kind::array).elements; }
 
 std::size_t Json::size() const {
@@ -108,28 +107,29 @@ Json& Json::push_back(Json element) {
   return require(Kind::array).elements.emplace_back(std::move(element));
 }
 
-const std::vector<Json::Member>& Json::items() const {
+const std::vector<Json::Member>& Json::items() const& {
   static const std::vector<Member> kNone;
   return is_object() ? content_->members : kNone;
 }
-std::vector<Json::Member>& Json::items() { return require(Kind::object).members; }
+std::vector<Json::Member>& Json::items() & { return require(Kind::object).members; }
+std::vector<Json::Member> Json::items() && { return std::move(items()); }
 const Json* Json::find(std::string_view key) const {
   const std::size_t place = is_object() ? content_->place(key) : 0;
   return is_object() && place < content_->members.size() ? &content_->members[place].value : nullptr;
 }
-const Json& Json::at(std::string_view key) const {
+const Json& Json::at(std::string_view key) const& {
   const Json* const found = find(key);
   if (!found) throw JsonError(fmt::format("expected the key \"{}\", which is missing", key));
   return *found;
 }
-Json& Json::at(std::string_view key) { return const_cast<Json&>(std::as_const(*this).at(key)); }
-Json& Json::operator[](std::string_view key) {
+Json& Json::at(std::string_view key) & { return const_cast<Json&>(std::as_const(*this).at(key)); }
+Json& Json::member(std::string_view key) {
   if (is_null()) *this = object();
   Content& content = require(Kind::object);
   const std::size_t place = content.place(key);
   return place < content.members.size() ? content.members[place].value : content.add(key);
 }
-const Json& Json::operator[](std::string_view key) const {
+const Json& Json::member(std::string_view key) const {
   static const Json kNull;
   const Json* const found = find(key);
   return found ? *found : kNull;
@@ -162,6 +162,76 @@ bool Json::equals(const Json& other) const {
 
 namespace {
 
+// Builds the value that the parser reports piece by piece. (Its own callback parser searches the whole parent after
+// each object that ends, which takes quadratic time.)
+class Builder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  Builder(const TakeMember& take, JsonFault& fault) : take_(take), fault_(fault) {}
+  Json root;
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(int64_t value) override { return put(value); }
+  bool number_unsigned(uint64_t value) override { return put(value); }
+  bool number_float(double value, const std::string& /*digits*/) override { return put(value); }
+  bool string(std::string& value) override { return put(std::move(value)); }
+  bool binary(nlohmann::json::binary_t& /*value*/) override { return false; }  // JSON has none
+  bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
+  bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(std::string& name) override {
+    if (open_.back()->contains(name)) {
+      fault_.twice = name;
+      return false;
+    }
+    (*open_.back())[name] = nullptr;
+    member_ = &open_.back()->items().back();
+    if (open_.size() == 1) outermost_ = member_;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::json::exception& error) override {
+    fault_.end = position;
+    fault_.message = error.what();
+    fault_.message.resize(
+        std::min(fault_.message.size(), fault_.message.find("; last read")));  // the rest is the text's
+    fault_.overflow = dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr;
+    return false;
+  }
+
+ private:
+  Json& place() {  // of the next value
+    if (open_.empty()) return root;
+    return open_.back()->is_array() ? open_.back()->push_back(nullptr) : member_->value;
+  }
+  bool put(Json value) {
+    place() = std::move(value);
+    return ended();
+  }
+  bool open(Json value) {
+    Json& opened = place();
+    opened = std::move(value);
+    open_.push_back(&opened);
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return ended();
+  }
+  bool ended() {
+    if (!take_ || open_.size() != 1 || !root.is_object()) return true;
+    take_(outermost_->key, outermost_->value);
+    outermost_->value = nullptr;
+    return true;
+  }
+
+  const TakeMember& take_;
+  JsonFault& fault_;
+  std::vector<Json*> open_;
+  Json::Member *member_ = nullptr, *outermost_ = nullptr;
+};
+
 nlohmann::ordered_json written(const Json& json) {
   if (json.is_null()) return nullptr;
   if (json.is_boolean()) return json.get<bool>();
@@ -188,6 +258,20 @@ std::string Json::dump(int indent, bool ascii, BadUtf8 bad) const {
   } catch (const nlohmann::ordered_json::type_error& error) {
     throw JsonError(error.what());
   }
+}
+
+Json read_json(std::string_view text, const TakeMember& take, JsonFault& fault) {
+  Builder builder(take, fault);
+  nlohmann::json::sax_parse(text, &builder);
+  return std::move(builder.root);
+}
+
+Json Json::parse(std::string_view text) {
+  JsonFault fault;
+  Json parsed = read_json(text, nullptr, fault);
+  if (fault.twice) throw JsonError(fmt::format("has the key \"{}\" twice", *fault.twice));
+  if (fault) throw JsonError(fault.message);
+  return parsed;
 }
 
 }  // namespace tapegrad

@@ -261,7 +261,7 @@ std::string to_json(GPTOptions options) {
 GPTOptions gpt_options_from_json(std::string_view where, std::string_view text) {
   GPTOptions options;
   const Json all = json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
-  if (const auto llama = all.find(kLlamaKey); llama != all.end()) {
+  if (const Json* const llama = all.find(kLlamaKey)) {
     if (!llama->is_string()) fail(where, fmt::format("expected a text for llama, got {}", json::shown(*llama)));
     options.set_llama(llama_of_text(llama->get<std::string>(), where));
   }

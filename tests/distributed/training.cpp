@@ -2,6 +2,7 @@
 #include <tapegrad/distributed/world.h>
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/long.h>
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/ranks.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
@@ -17,7 +18,7 @@ Ran train_together(int processes, const Arguments& arguments) {
 
 // What a step decides; how fast it was may differ.
 std::string decided(const std::string& folder) {
-  return std::regex_replace(slurp(folder + "/metrics.jsonl"), std::regex(",\"tokens_per_s\":[0-9.e+]*"), "");
+  return Pattern(",\"tokens_per_s\":[0-9.e+]*").replaced(slurp(folder + "/metrics.jsonl"), "");
 }
 
 void expect_same_run(const std::string& a, const std::string& b) {

@@ -1,6 +1,7 @@
 // Reads golden files, and finds the operations that a header declares.
 #include <tapegrad/checks/cases/call.h>
 #include <tapegrad/tests/golden/cases.h>
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -76,12 +77,12 @@ std::vector<std::string> operation_headers() {
 }
 
 std::vector<std::string> operations_in(const std::string& header) {
-  const std::string text = std::regex_replace(contents(header), std::regex("\n[^\n]*= delete;"), "");
+  const std::string text = Pattern("\n[^\n]*= delete;").replaced(contents(header), "");
   // A declaration starts a line with its type; operators and inline functions call these.
-  const std::regex declaration(
+  const Pattern declaration(
       R"(\n(?:Tensor|Sorted|Unique|Histogram|MaxPooled|SignLogDet|Qr|Eigh|Svd|RecurrentResult|LSTMResult|bool|void|std::vector<Tensor>|std::pair<Tensor, Tensor>) (\w+)\()");
   std::set<std::string> names;
-  for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at) names.insert((*at)[1]);
+  for (const Match& at : declaration.in(text)) names.insert(at[1]);
   return {names.begin(), names.end()};
 }
 

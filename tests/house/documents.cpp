@@ -2,6 +2,7 @@
 // parts of programs that run, what the compiler says about a mistake is what its test expects, and bibliography.md has
 // every paper that a comment cites as "Author year", and no other.
 #include <tapegrad/tests/house/sources.h>
+#include <tapegrad/tests/support/patterns.h>
 
 #include <cctype>
 
@@ -12,18 +13,14 @@ namespace fs = std::filesystem;
 
 using Names = std::set<std::string>;
 
-std::vector<std::smatch> matches(const std::string& text, const std::regex& pattern) {
-  return {std::sregex_iterator(text.begin(), text.end(), pattern), std::sregex_iterator()};
-}
-
 // The anchors of a document's headings: in lower case, blanks as "-", without other signs.
 Names anchors_of(const std::string& document) {
-  static const std::regex heading("(?:^|\n)#+ ([^\n]*)");
+  static const Pattern heading("(?:^|\n)#+ ([^\n]*)");
   Names anchors;
   const std::string prose = sentences_of(document);
-  for (const std::smatch& match : matches(prose, heading)) {
+  for (const Match& match : heading.in(prose)) {
     std::string anchor;
-    for (const unsigned char c : match[1].str()) {
+    for (const unsigned char c : match[1]) {
       if (std::isalnum(c) || c == '_' || c >= 128) anchor += static_cast<char>(std::tolower(c));
       if (c == ' ' || c == '-') anchor += '-';
     }
@@ -34,11 +31,11 @@ Names anchors_of(const std::string& document) {
 
 // Links to files or headings that are not there.
 Names lost_links(const Texts& texts) {
-  static const std::regex link(R"(\]\(([^)#\s]*)(#[^)\s]*)?\))");
+  static const Pattern link(R"(\]\(([^)#\s]*)(#[^)\s]*)?\))");
   Names lost;
   for (const auto& [path, text] : texts) {
     const std::string prose = sentences_of(text);
-    for (const std::smatch& match : matches(prose, link)) {
+    for (const Match& match : link.in(prose)) {
       const std::string target = match[1], anchor = match[2];
       if (target.find("://") != std::string::npos) continue;
       const fs::path file =
@@ -55,11 +52,11 @@ Names lost_links(const Texts& texts) {
 
 // Tests that a document names, `Suite.Name`, and that no source has.
 Names lost_tests(const Texts& texts, const Names& tests) {
-  static const std::regex named("`([A-Z][A-Za-z0-9]+\\.[A-Z][A-Za-z0-9]+)`");
+  static const Pattern named("`([A-Z][A-Za-z0-9]+\\.[A-Z][A-Za-z0-9]+)`");
   Names lost;
   for (const auto& [path, text] : texts) {
-    for (const std::smatch& match : matches(text, named)) {
-      if (!tests.contains(match[1])) lost.insert(path + " -> " + match[1].str());
+    for (const Match& match : named.in(text)) {
+      if (!tests.contains(match[1])) lost.insert(path + " -> " + match[1]);
     }
   }
   return lost;
@@ -115,21 +112,20 @@ Names lost_blocks(const Texts& pages, const std::string& language, const Texts& 
 
 // The names of a row's tests of mistakes, `nn_mistake_x`, and `..._y` for the same folder.
 std::vector<std::string> mistakes_in(const std::string& row) {
-  static const std::regex name("`(?:(autograd|nn)_mistake|\\.\\.\\.)_(\\w+)`");
+  static const Pattern name("`(?:(autograd|nn)_mistake|\\.\\.\\.)_(\\w+)`");
   std::vector<std::string> names;
   std::string folder;
-  for (const std::smatch& match : matches(row, name)) {
-    if (match[1].matched) folder = match[1];
-    names.push_back(folder + "_mistake_" + match[2].str());
+  for (const Match& match : name.in(row)) {
+    if (!match[1].empty()) folder = match[1];
+    names.push_back(folder + "_mistake_" + match[2]);
   }
   return names;
 }
 
 // By the name of its test, the pattern that the compiler's message for each program of a table must match.
 void add_messages(const std::string& folder, const std::string& table, std::map<std::string, std::string>& messages) {
-  static const std::regex row("\n# (?!prelude)(\\w+)[^\n]*\n([^\n]*)\n"), brace("[{}]");  // plain in a pattern of CMake
-  for (const std::smatch& match : matches(table, row))
-    messages[folder + "_mistake_" + match[1].str()] = std::regex_replace(match[2].str(), brace, "\\$&");
+  static const Pattern row("\n# (?!prelude)(\\w+)[^\n]*\n([^\n]*)\n"), brace("[{}]");  // plain in a pattern of CMake
+  for (const Match& match : row.in(table)) messages[folder + "_mistake_" + match[1]] = brace.replaced(match[2], "\\$&");
 }
 
 // Mistakes in the tables of docs/ whose row does not have the message that their test expects, and those without a row.
@@ -142,8 +138,7 @@ Names lost_messages(const Texts& pages, const std::map<std::string, std::string>
       for (const std::string& name : mistakes_in(row)) {
         const auto there = messages.find(name);
         found.insert(name);
-        if (there == messages.end() || !std::regex_search(row, std::regex(there->second)))
-          lost.insert(path + " -> " + name);
+        if (there == messages.end() || !Pattern(there->second).found(row)) lost.insert(path + " -> " + name);
       }
     }
   }
@@ -166,14 +161,14 @@ Names lost_python(const Texts& pages, const std::string& cmake) {
 // Tables that list options: the heading says so, or a row begins with one. Options are declared in settings, from which
 // --help, the man page and docs/manual follow.
 Names tables_of_options(const Texts& texts) {
-  static const std::regex heading(R"(\|(?:[^|]*\|)* *[Oo]ptions? *\|.*)"), row(R"(\| *`--?[a-zA-Z].*)");
+  static const Pattern heading(R"(\|(?:[^|]*\|)* *[Oo]ptions? *\|.*)"), row(R"(\| *`--?[a-zA-Z].*)");
   Names found;
   for (const auto& [path, text] : texts) {
     std::string line, before;
     for (std::istringstream lines(sentences_of(text)); std::getline(lines, line); before = line) {
       const bool below = line.starts_with("|---");
-      if (below && std::regex_match(before, heading)) found.insert(path + ": " + before);
-      if (std::regex_match(line, row)) found.insert(path + ": " + line);
+      if (below && heading.matches(before)) found.insert(path + ": " + before);
+      if (row.matches(line)) found.insert(path + ": " + line);
     }
   }
   return found;
@@ -214,23 +209,23 @@ std::ptrdiff_t count_words(const Texts& pages) {
 // What is not as in the other pages: one heading of the first level, at the top; no empty cell in the heading of a
 // table.
 Names faults_of_form(const Texts& pages) {
-  static const std::regex empty_cell("\\|\\s*\\|");
+  static const Pattern empty_cell("\\|\\s*\\|");
   Names found;
   for (const auto& [path, text] : pages) {
     const std::string prose = sentences_of(text);
     if (!text.starts_with("# ") || prose.find("\n# ") != std::string::npos) found.insert(path + ": # headings");
     std::string line, before;
     for (std::istringstream lines(prose); std::getline(lines, line); before = line)
-      if (line.starts_with("|--") && std::regex_search(before, empty_cell)) found.insert(path + ": " + before);
+      if (line.starts_with("|--") && empty_cell.found(before)) found.insert(path + ": " + before);
   }
   return found;
 }
 
 Names all_tests() {
-  static const std::regex test(R"(TEST(?:_F|_P)?\((\w+), (\w+)\))");
+  static const Pattern test(R"(TEST(?:_F|_P)?\((\w+), (\w+)\))");
   Names names;
   for (const auto& [path, text] : texts_of({".cpp"}, {"tests"})) {
-    for (const std::smatch& match : matches(text, test)) names.insert(match[1].str() + "." + match[2].str());
+    for (const Match& match : test.in(text)) names.insert(match[1] + "." + match[2]);
   }
   return names;
 }
@@ -370,19 +365,17 @@ std::string comment_text(const std::string& source) {
 
 // "Kingma, Ba 2014", "Hu et al. 2021", "Dao and others 2022": names before a year.
 std::vector<Citation> citations_in(const std::string& text) {
-  static const std::regex year("\\b(19|20)[0-9][0-9]\\b"), name("[A-Z][A-Za-z'-]+");
-  static const std::regex names("((?:[A-Z][A-Za-z'-]+(?:, | and )?)+)(?: et al[.]| and others)?,? $");
+  static const Pattern year("\\b(19|20)[0-9][0-9]\\b"), name("[A-Z][A-Za-z'-]+");
+  static const Pattern names("((?:[A-Z][A-Za-z'-]+(?:, | and )?)+)(?: et al[.]| and others)?,? $");
   std::vector<Citation> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), year), end; at != end; ++at) {
-    const auto position = static_cast<std::size_t>(at->position());
+  for (const Match& at : year.in(text)) {
+    const auto position = static_cast<std::size_t>(at.position);
     constexpr std::size_t kLongest = 120;
     const std::string before = text.substr(position - std::min(position, kLongest), std::min(position, kLongest));
-    std::smatch match;
-    if (!std::regex_search(before, match, names)) continue;
-    Citation citation{{}, at->str()};
-    const std::string all = match[1];
-    for (std::sregex_iterator one(all.begin(), all.end(), name); one != end; ++one)
-      citation.names.push_back(one->str());
+    const Match match = names.first(before);
+    if (match.empty()) continue;
+    Citation citation{{}, at[0]};
+    for (const Match& one : name.in(match[1])) citation.names.push_back(one[0]);
     found.push_back(std::move(citation));
   }
   return found;
@@ -392,19 +385,17 @@ using Papers = std::set<std::pair<std::string, std::string>>;  // first author a
 
 // The entries "- Author, Author year, year. Title".
 Papers papers_of(const std::string& page) {
-  static const std::regex entry("- ([A-Z][A-Za-z'-]+)[^.0-9]*(?:al[.] )?([0-9]{4}(?:, [0-9]{4})*)[.] .*"),
+  static const Pattern entry("- ([A-Z][A-Za-z'-]+)[^.0-9]*(?:al[.] )?([0-9]{4}(?:, [0-9]{4})*)[.] .*"),
       year("[0-9]{4}");
   Papers papers;
   std::string line;
   for (std::istringstream lines(page); std::getline(lines, line);) {
-    std::smatch match;
-    if (!std::regex_match(line, match, entry)) {
+    const Match match = entry.whole(line);
+    if (match.empty()) {
       EXPECT_FALSE(line.starts_with("- ")) << line;
       continue;
     }
-    const std::string years = match[2];
-    for (std::sregex_iterator one(years.begin(), years.end(), year), end; one != end; ++one)
-      papers.emplace(match[1], one->str());
+    for (const Match& one : year.in(match[2])) papers.emplace(match[1], one[0]);
   }
   return papers;
 }

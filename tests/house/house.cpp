@@ -2,6 +2,7 @@
 // file that includes each library, sizes, no results of the C library. exceptions.txt has what does not keep them yet,
 // with reasons; that list may only shrink.
 #include <tapegrad/tests/house/sources.h>
+#include <tapegrad/tests/support/patterns.h>
 
 namespace tapegrad::tests {
 namespace {
@@ -27,9 +28,9 @@ const std::map<std::string, std::set<std::string>> kBelow{
 struct Library {
   std::string name, header;  // what its include begins with
 };
-const std::vector<Library> kLibraries{{"TBB", "tbb/"},         {"TBB", "oneapi/"}, {"BLIS", "blis"},
-                                      {"MPI", "mpi.h"},        {"zlib", "zlib.h"}, {"libpng", "png.h"},
-                                      {"libjpeg", "jpeglib.h"}};
+const std::vector<Library> kLibraries{
+    {"TBB", "tbb/"},    {"TBB", "oneapi/"},  {"BLIS", "blis"},         {"MPI", "mpi.h"},
+    {"zlib", "zlib.h"}, {"libpng", "png.h"}, {"libjpeg", "jpeglib.h"}, {"nlohmann-json", "nlohmann/"}};
 
 // The files of the build: its parts in cmake/, and those next to what they build or test.
 Texts read_build(const fs::path& checkout) {
@@ -48,10 +49,9 @@ std::string unit_of(const std::string& path) { return path.substr(0, path.rfind(
 // The folder in a layer, with its private parts: "nn/layers" for nn/layers/norm/detail/x.h, "nn" for nn/x.h. The
 // folders of autograd, which the engine and its foundations share, count as one.
 std::string folder_in_layer(const std::string& path) {
-  static const std::regex kFolder("autograd|[a-z]+/(?!detail/|internal/|kernels/)[a-z0-9_]+(?=/)|[a-z]+");
-  std::smatch folder;
-  std::regex_search(path, folder, kFolder);
-  return folder.str();
+  static const Pattern kFolder("autograd|[a-z]+/(?!detail/|internal/|kernels/)[a-z0-9_]+(?=/)|[a-z]+");
+  const Match folder = kFolder.first(path);
+  return folder.empty() ? "" : folder[0];
 }
 
 // The folder to which a private file belongs: "nn/layers" for nn/layers/detail/x.h; empty for a public one.
@@ -64,16 +64,15 @@ std::string owner_of(const std::string& path) {
 }
 
 bool is_public_header(const std::string& path) {
-  static const std::regex kPublic("(autograd|nn|optim|distributed|train)/.*\\.h");
-  return std::regex_match(path, kPublic) && owner_of(path).empty() && path.find("/internal/") == std::string::npos;
+  static const Pattern kPublic("(autograd|nn|optim|distributed|train)/.*\\.h");
+  return kPublic.matches(path) && owner_of(path).empty() && path.find("/internal/") == std::string::npos;
 }
 
 // Without the folder: nn/layers/linear.h is nn/linear.h, train/data/tables/table.h is train/data/table.h.
 std::string installed_name(const std::string& path) {
-  static const std::regex kOuter("(train/(data|drawing|metrics)|[a-z]+)/.*");
-  std::smatch outer;
-  std::regex_match(path, outer, kOuter);
-  return outer[1].str() + "/" + name_of(path);
+  static const Pattern kOuter("(train/(data|drawing|metrics)|[a-z]+)/.*");
+  const Match outer = kOuter.whole(path);
+  return (outer.empty() ? "" : outer[1]) + "/" + name_of(path);
 }
 
 std::vector<std::string> included_names(const std::string& text) {
@@ -208,7 +207,7 @@ Breaches long_files(const Texts& sources, std::size_t most) {
 // What clang-format leaves: the first line and the closing brace of a definition are indented alike, what is between
 // them deeper. Definitions in a namespace and in a class are looked at.
 Breaches long_functions(const Texts& sources, std::size_t most) {
-  static const std::regex kOther("(namespace|class|struct|enum|union|extern)\\b.*");
+  static const Pattern kOther("(namespace|class|struct|enum|union|extern)\\b.*");
   Breaches found;
   for (const auto& [path, text] : sources) {
     std::istringstream stream(text);
@@ -222,8 +221,7 @@ Breaches long_functions(const Texts& sources, std::size_t most) {
       } else if (line.size() == indentation + 1) {
         const auto& [first, declaration] = begun[indentation];
         const std::size_t bracket = declaration.find('(');
-        if (bracket == std::string::npos || std::regex_match(declaration, kOther) || number - first + 1 <= most)
-          continue;
+        if (bracket == std::string::npos || kOther.matches(declaration) || number - first + 1 <= most) continue;
         const std::string name = declaration.substr(0, bracket);
         found.push_back(path + ": " + name.substr(name.find_last_of(" *&") + 1));
       }
@@ -245,18 +243,18 @@ Breaches full_folders(const Texts& sources, std::size_t most) {
 // sqrt, fma, fmod, floor, ldexp and the like are exact. Free are folders whose numbers are positions in a picture, or
 // are printed with few digits, and programs as users write them.
 Breaches functions_of_the_library(const Texts& sources) {
-  static const std::regex kFunction(
+  static const Pattern kFunction(
       "\\bstd::((exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|hypot|a?(sin|cos|tan)h?|atan2|erfc?|[lt]gamma)[fl]?\\(|"
       "shuffle\\(|sample\\(|[a-z_]+_distribution)");
-  static const std::regex kFree("(train/drawing|tutorials/show|tutorials/programs|examples)/.*");
+  static const Pattern kFree("(train/drawing|tutorials/show|tutorials/programs|examples)/.*");
   Breaches found;
   for (const auto& [path, text] : sources) {
-    if (std::regex_match(path, kFree)) continue;
+    if (kFree.matches(path)) continue;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-      std::smatch word;
-      if (line.find("std::") == std::string::npos || !std::regex_search(line, word, kFunction)) continue;
-      found.push_back(path + " calls std::" + word[1].str());
+      const Match word = line.find("std::") == std::string::npos ? Match() : kFunction.first(line);
+      if (word.empty()) continue;
+      found.push_back(path + " calls std::" + word[1]);
       break;
     }
   }
@@ -278,14 +276,14 @@ std::vector<std::size_t> ends_of_arguments(const std::string& text, std::size_t 
 
 // Calls of which one argument moves what another one reads: compilers differ in which comes first.
 Breaches moved_and_read(const Texts& sources) {
-  static const std::regex kMove(R"(std::move\((\w+)\))"), kText(R"(//[^\n]*|"(\\.|[^"\\\n])*")");
+  static const Pattern kMove(R"(std::move\((\w+)\))"), kText(R"(//[^\n]*|"(\\.|[^"\\\n])*")");
   Breaches found;
   for (const auto& [path, source] : sources) {
-    const std::string text = std::regex_replace(source, kText, "");
-    for (std::sregex_iterator move(text.begin(), text.end(), kMove), end; move != end; ++move) {
-      const std::string name = (*move)[1];
-      const std::regex read("(^|[^\\w.>])" + name + "\\b");
-      const std::size_t here = static_cast<std::size_t>(move->position());
+    const std::string text = kText.replaced(source, "");
+    for (const Match& move : kMove.in(text)) {
+      const std::string name = move[1];
+      const Pattern read("(^|[^\\w.>])" + name + "\\b");
+      const std::size_t here = static_cast<std::size_t>(move.position);
       int depth = 0;  // of text[open]; -1: it opens a list that surrounds `here`
       for (std::size_t open = here; open-- > 0 && (depth > 0 || (text[open] != ';' && text[open] != '{'));) {
         depth -= opened(text[open]);
@@ -294,7 +292,7 @@ Breaches moved_and_read(const Texts& sources) {
         std::size_t begin = open + 1;
         for (std::size_t stop : text[open] == '(' ? ends_of_arguments(text, open) : std::vector<std::size_t>()) {
           const bool moves = begin <= here && here < stop;
-          if (!moves && std::regex_search(text.substr(begin, stop - begin), read))
+          if (!moves && read.found(text.substr(begin, stop - begin)))
             found.push_back(path + " reads and moves " + name);
           begin = stop + 1;
         }

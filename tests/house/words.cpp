@@ -1,6 +1,7 @@
 // The words of comments, documents and programs: phrases that the house's style replaces by plainer ones, and private
 // words that README.md and what the command prints say in the words of the field.
 #include <tapegrad/tests/house/sources.h>
+#include <tapegrad/tests/support/patterns.h>
 
 #include <cctype>
 
@@ -83,8 +84,8 @@ std::vector<std::string> literals_of(const std::string& source) {
 
 // The same without the targets of links.
 std::string without_targets(const std::string& sentences) {
-  static const std::regex target(R"(\]\([^)]*\))");
-  return std::regex_replace(sentences, target, "]");
+  static const Pattern target(R"(\]\([^)]*\))");
+  return target.replaced(sentences, "]");
 }
 
 // Each of the phrases in the section that `words` has, with what to write.
@@ -108,14 +109,14 @@ std::vector<std::string> house_words(const std::vector<std::string>& words, cons
 // The sentences of a page for users, with links by their texts and code as one word: of paragraphs, of items of lists,
 // and of what a cell of a table lists. With the number of words of each.
 std::vector<std::pair<std::string, int>> sentences_with_words(const std::string& page) {
-  static const std::regex code("`[^`]*`"), end("[.!?][)\\]\"*]*\\s+"), item("(- |[0-9]+[.] ).*");
+  static const Pattern code("`[^`]*`"), end("[.!?][)\\]\"*]*\\s+"), item("(- |[0-9]+[.] ).*");
   std::vector<std::string> texts(1);
   std::string line;
   for (std::istringstream lines(without_targets(sentences_of(page))); std::getline(lines, line);) {
     line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
-    line = std::regex_replace(line, code, "code");
+    line = code.replaced(line, "code");
     const bool alone = line.starts_with("#") || line.starts_with("!") || line.starts_with("<!--") || line == ". ";
-    if (line.empty() || alone || line.starts_with("|") || std::regex_match(line, item)) texts.emplace_back();
+    if (line.empty() || alone || line.starts_with("|") || item.matches(line)) texts.emplace_back();
     if (alone) continue;
     if (!line.starts_with("|")) {
       texts.back() += line + ' ';
@@ -127,12 +128,12 @@ std::vector<std::pair<std::string, int>> sentences_with_words(const std::string&
   }
   std::vector<std::pair<std::string, int>> found;
   for (const std::string& text : texts) {
-    for (std::sregex_token_iterator at(text.begin(), text.end(), end, -1), last; at != last; ++at) {
-      std::istringstream words(*at);
+    for (const std::string& sentence : end.divided(text)) {
+      std::istringstream words(sentence);
       int count = 0;
       for (std::string word; words >> word;)
         count += std::ranges::any_of(word, [](unsigned char c) { return std::isalnum(c) || c >= 128; }) ? 1 : 0;
-      if (count > 0) found.emplace_back(*at, count);
+      if (count > 0) found.emplace_back(sentence, count);
     }
   }
   return found;
@@ -160,10 +161,10 @@ TEST(Words, CommentsAndDocumentsAreInPlainEnglish) {
 }
 
 TEST(Words, CommentsOfPublicHeadersAreInTheWordsOfTheField) {
-  static const std::regex hidden("/(detail|internal|kernels)/");
+  static const Pattern hidden("/(detail|internal|kernels)/");
   int headers = 0;
   for (const auto& [path, text] : texts_of({".h"}, {"autograd", "nn", "optim", "distributed", "train"})) {
-    if (std::regex_search(path, hidden) || path.starts_with("train/drawing/")) continue;  // which draws
+    if (hidden.found(path) || path.starts_with("train/drawing/")) continue;  // which draws
     for (const std::string& fault : house_words(words_of_text(comments_of(text)), "headers"))
       ADD_FAILURE() << path << ": " << fault;
     ++headers;

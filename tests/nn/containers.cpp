@@ -1,5 +1,6 @@
 // Containers of modules: any signature, names, alternatives, and those of the standard library in a visit.
 #include <tapegrad/tests/support/contents.h>
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/testing.h>
 
 #include <variant>
@@ -206,7 +207,7 @@ TEST(Variant, IsTheModuleThatItHolds) {
   EXPECT_TRUE(equal(copy(x), model(x)));
   std::get<nn::LayerNorm>(copy.norm).bias.set(ones({2}));
   EXPECT_FALSE(equal(copy(x), model(x)));
-  EXPECT_TRUE(std::regex_search(nn::summary(model, {x}), std::regex("  norm +LayerNorm +-> \\[2, 2\\]")));
+  EXPECT_TRUE(Pattern("  norm +LayerNorm +-> \\[2, 2\\]").found(nn::summary(model, {x})));
 }
 
 // --- containers of the standard library ---

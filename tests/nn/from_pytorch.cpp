@@ -2,11 +2,14 @@
 // tests/comments/guides.cpp).
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/golden/cases.h>
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tg = tapegrad;
 
 namespace {
+
+using tg::tests::Match, tg::tests::Pattern;
 
 const std::filesystem::path kHeaders(tg::tests::kIncludeDir);
 
@@ -17,9 +20,9 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 std::set<std::string> all_of(const std::string& text, const char* pattern) {
-  const std::regex regex(pattern);
+  const Pattern regex(pattern);
   std::set<std::string> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at) found.insert((*at)[1]);
+  for (const Match& at : regex.in(text)) found.insert(at[1]);
   return found;
 }
 
@@ -28,14 +31,14 @@ struct Header {
   std::string path, code;
 };
 std::vector<Header> headers() {
-  static const std::regex comment("//[^\n]*");
-  static const std::regex detail(R"(\nnamespace detail \{[\s\S]*?\n\}  // namespace detail)");
+  static const Pattern comment("//[^\n]*");
+  static const Pattern detail(R"(\nnamespace detail \{[\s\S]*?\n\}  // namespace detail)");
   std::vector<Header> all;
   for (const char* const folder : {"autograd", "autograd/io", "nn", "optim", "train/data", "train"}) {
     for (const auto& file : std::filesystem::directory_iterator(kHeaders / folder)) {
       if (file.path().extension() != ".h") continue;
       const std::string path = std::string(folder) + "/" + file.path().filename().string();
-      all.push_back({path, std::regex_replace(std::regex_replace(text_of(file.path()), detail, ""), comment, "")});
+      all.push_back({path, comment.replaced(detail.replaced(text_of(file.path()), ""), "")});
     }
   }
   return all;
@@ -56,18 +59,16 @@ struct Row {
   std::string line, left, here, differences;
 };
 std::vector<Row> rows_of(const std::string& page) {
-  static const std::regex cells(R"(\| (.*?) \| (.*?) \|(?: (.*?) ?\|)?)");
+  static const Pattern cells(R"(\| (.*?) \| (.*?) \|(?: (.*?) ?\|)?)");
   std::vector<Row> rows;
   std::istringstream in(page.substr(std::min(page.size(), page.find("## The table"))));
   for (std::string line; std::getline(in, line);) {
-    std::smatch found;
     if (line.starts_with("|--") || line.starts_with("| PyTorch |") || line.starts_with("| here |")) continue;
-    const std::string plain = std::regex_replace(line, std::regex(R"(\\\|)"), "or");
-    if (std::regex_match(plain, found, cells)) {
+    const std::string plain = Pattern(R"(\\\|)").replaced(line, "or");
+    if (const Match found = cells.whole(plain); !found.empty()) {
       // In the last table the names are on the left.
-      const bool two = !found[3].matched;
-      rows.push_back({line, two ? "" : found[1].str(), two ? found[1].str() : found[2].str(),
-                      two ? found[2].str() : found[3].str()});
+      const bool two = found[3].empty();
+      rows.push_back({line, two ? "" : found[1], two ? found[1] : found[2], two ? found[2] : found[3]});
     } else if (line.starts_with("|")) {
       rows.push_back({line, "", "", ""});
     }
@@ -139,7 +140,7 @@ std::vector<std::string> faults(const std::string& page) {
         if (!everything.contains(call) && !kYours.contains(call)) found.push_back("not declared: " + call);
       }
       for (const std::string& member : all_of(example, R"(^\.(\w+))")) {
-        if (!std::regex_search(code, std::regex("\\b" + member + "\\b"))) found.push_back("no member: " + member);
+        if (!Pattern("\\b" + member + "\\b").found(code)) found.push_back("no member: " + member);
       }
       for (const std::string& name : all_of(example, R"(\b((?:\w+::)+\w+)\b)")) {
         if (!name.starts_with("std::") && !exists(name)) found.push_back("not declared: " + name);
@@ -173,7 +174,7 @@ TEST(FromPyTorch, FaultsAreFound) {
 
 // Functions that a header declares outside of classes.
 std::set<std::string> functions_of(const std::filesystem::path& path) {
-  const std::string code = std::regex_replace(text_of(path), std::regex("//[^\n]*|\n[^\n]*= delete;"), "");
+  const std::string code = Pattern("//[^\n]*|\n[^\n]*= delete;").replaced(text_of(path), "");
   std::set<std::string> names =
       all_of(code, R"(\n(?:inline )?(?!return|using|friend)[A-Za-z_][\w:]*(?:<[\w:, ]+>)?&? (\w+)\()");
   names.erase("operator");
@@ -224,9 +225,9 @@ TEST(FromPyTorch, EveryModuleOptimiserAndScheduleIsInTheTable) {
   const std::set<std::string> names = names_here(rows_of(page()));
   std::size_t modules = 0, optimisers = 0;
   for (const Header& header : headers()) {
-    const std::regex type(R"(\n(?:struct|class) (\w+)( : [^{]*)?(?: final)?[^;{]*\{(\}|[\s\S]*?\n\});)");
-    for (std::sregex_iterator at(header.code.begin(), header.code.end(), type), end; at != end; ++at) {
-      const std::string name = (*at)[1], base = (*at)[2], body = (*at)[3];
+    const Pattern type(R"(\n(?:struct|class) (\w+)( : [^{]*)?(?: final)?[^;{]*\{(\}|[\s\S]*?\n\});)");
+    for (const Match& at : type.in(header.code)) {
+      const std::string name = at[1], base = at[2], body = at[3];
       if (header.path.starts_with("nn/")) {
         if (body.find("void visit(") == std::string::npos && base.find("WithAxes<") == std::string::npos &&
             (base.find("detail::") == std::string::npos || base.find("detail::Member") != std::string::npos)) {

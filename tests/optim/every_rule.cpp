@@ -1,4 +1,5 @@
 // Every class in optim/rules has a reference run, so its numbers are compared (optimizers.cpp, optimizers_net.cpp).
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/testing.h>
 
 #include <cctype>
@@ -10,10 +11,10 @@ using Names = std::set<std::string>;
 
 // The update rules that a header declares, in lower case.
 Names rules_of(const std::string& header) {
-  static const std::regex kClass("(?:^|\n)class (\\w+)(?: final)?(?: : public \\w+)? \\{");
+  static const Pattern kClass("(?:^|\n)class (\\w+)(?: final)?(?: : public \\w+)? \\{");
   Names rules;
-  for (std::sregex_iterator found(header.begin(), header.end(), kClass), end; found != end; ++found) {
-    std::string name = (*found)[1];
+  for (const Match& found : kClass.in(header)) {
+    std::string name = found[1];
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     rules.insert(name);
   }

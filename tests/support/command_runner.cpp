@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/stored.h>
 #include <unistd.h>
 
@@ -16,7 +17,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -112,11 +112,11 @@ std::string rejected(const Ran& ran) {
 }
 
 Arguments words_of(const std::string& line, const TemporaryFolder& folder) {
-  static const std::regex kWord(R"re("(?:[^"\\]|\\.)*"|[^ ]+)re");
+  static const Pattern kWord(R"re("(?:[^"\\]|\\.)*"|[^ ]+)re");
   Arguments words;
   const std::string text = filled(line, folder);
-  for (std::sregex_iterator found(text.begin(), text.end(), kWord), end; found != end; ++found) {
-    const std::string word = found->str();
+  for (const Match& found : kWord.in(text)) {
+    const std::string word = found[0];
     words.push_back(word.starts_with('"') ? Json::parse(word).get<std::string>() : word);
   }
   return words;

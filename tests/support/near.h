@@ -6,10 +6,12 @@
 #include <tapegrad/tests/support/limits.h>
 
 #include <cmath>
+#include <concepts>
 #include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace tapegrad::tests {
@@ -72,7 +74,22 @@ inline Tensor without_ties(const Shape& shape, double step = 0.37) {
   return x;
 }
 
-std::string error_of(auto f) {
+// A call of a function that outlives it. (A std::function, and a template with a handler, take much longer to compile.)
+class FunctionRef {
+ public:
+  template <class F>
+  requires(!std::same_as<std::remove_cvref_t<F>, FunctionRef>) FunctionRef(F&& f)
+      : f_(&f), call_([](const void* g) { (*static_cast<Function<F>*>(const_cast<void*>(g)))(); }) {}
+  void operator()() const { call_(f_); }
+
+ private:
+  template <class F>
+  using Function = std::remove_reference_t<F>;
+  const void* f_;
+  void (*call_)(const void*);
+};
+
+inline std::string error_of(FunctionRef f) {
   try {
     f();
   } catch (const Error& error) {

@@ -16,6 +16,7 @@ Json& at_path(Json& json, std::string_view path) {
   if (path.empty()) return json;
   const std::size_t end = std::min(path.find('/', 1), path.size());
   const std::string key(path.substr(1, end - 1));
+  if (json.is_array() && std::stoul(key) == json.size()) json.push_back(nullptr);
   return at_path(json.is_array() ? json[std::stoul(key)] : json[key], path.substr(end));
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/texts.h>
 
 #include <algorithm>
@@ -57,10 +58,10 @@ const Texts& texts_of_test(const char* path) {
 
 }  // namespace
 
-void expect_text(const std::string& code, const std::string& given, const char* file, int line) {
-  static const std::regex kFolder(std::filesystem::temp_directory_path().string() + "/tapegrad-test-\\w{6}");
-  static const std::regex kTests(kTestsDir);
-  const std::string text = std::regex_replace(std::regex_replace(given, kFolder, "{folder}"), kTests, "{tests}");
+void expect_text(const char* code, const std::string& given, const char* file, int line) {
+  static const Pattern kFolder(std::filesystem::temp_directory_path().string() + "/tapegrad-test-\\w{6}");
+  static const Pattern kTests(kTestsDir);
+  const std::string text = kTests.replaced(kFolder.replaced(given, "{folder}"), "{tests}");
   const Texts& texts = texts_of_test(file);
   const auto found = texts.find(without_spaces(code));
   if (found == texts.end()) {
@@ -71,8 +72,12 @@ void expect_text(const std::string& code, const std::string& given, const char* 
   if (expected != text) ADD_FAILURE_AT(file, line) << code << " gives\n  " << text << "\nexpected\n  " << expected;
 }
 
-void expect_text(const std::string& code, const std::vector<std::string>& lines, const char* file, int line) {
+void expect_text(const char* code, const std::vector<std::string>& lines, const char* file, int line) {
   expect_text(code, fmt::format("{}\n", fmt::join(lines, "\n")), file, line);
+}
+
+void expect_error_text(const char* code, FunctionRef call, const char* file, int line) {
+  expect_text(code, error_of(call), file, line);
 }
 
 void expect_all_texts_used() {
@@ -82,6 +87,56 @@ void expect_all_texts_used() {
       EXPECT_GE(used[code], all.size()) << "no code gives a text of " << code;
   }
   used.clear();
+}
+
+// --- patterns.h ---
+
+struct Pattern::Compiled {
+  std::regex regex;
+};
+
+namespace {
+
+Match match_of(const std::cmatch& found) {
+  Match match;
+  if (!found.empty()) match.position = static_cast<std::size_t>(found.position());
+  for (const auto& group : found) match.push_back(group.str());
+  return match;
+}
+
+}  // namespace
+
+Pattern::Pattern(std::string_view pattern)
+    : compiled_(std::make_shared<Compiled>(Compiled{std::regex(pattern.begin(), pattern.end())})) {}
+
+std::vector<Match> Pattern::in(std::string_view text) const {
+  std::vector<Match> all;
+  for (std::cregex_iterator at(text.begin(), text.end(), compiled_->regex), end; at != end; ++at)
+    all.push_back(match_of(*at));
+  return all;
+}
+
+Match Pattern::first(std::string_view text) const {
+  std::cmatch found;
+  std::regex_search(text.begin(), text.end(), found, compiled_->regex);
+  return match_of(found);
+}
+
+Match Pattern::whole(std::string_view text) const {
+  std::cmatch found;
+  std::regex_match(text.begin(), text.end(), found, compiled_->regex);
+  return match_of(found);
+}
+
+std::vector<std::string> Pattern::divided(std::string_view text) const {
+  using Pieces = std::cregex_token_iterator;
+  return {Pieces(text.begin(), text.end(), compiled_->regex, -1), Pieces()};
+}
+
+std::string Pattern::replaced(std::string_view text, std::string_view with) const {
+  std::string out;
+  std::regex_replace(std::back_inserter(out), text.begin(), text.end(), compiled_->regex, std::string(with));
+  return out;
 }
 
 }  // namespace tapegrad::tests

@@ -12,9 +12,11 @@
 namespace tapegrad::tests {
 
 // Expects the text that the file has for this code in the test that runs. Spaces in code do not count.
-void expect_text(const std::string& code, const std::string& text, const char* file, int line);
+void expect_text(const char* code, const std::string& text, const char* file, int line);
 // The same of a list: each element is a line.
-void expect_text(const std::string& code, const std::vector<std::string>& lines, const char* file, int line);
+void expect_text(const char* code, const std::vector<std::string>& lines, const char* file, int line);
+// The same of the error that a call throws.
+void expect_error_text(const char* code, FunctionRef call, const char* file, int line);
 
 // Expects that the test which ran has used all texts that the file has for it.
 void expect_all_texts_used();
@@ -25,6 +27,6 @@ void expect_all_texts_used();
 #define EXPECT_TEXT(...) ::tapegrad::tests::expect_text(#__VA_ARGS__, (__VA_ARGS__), __FILE__, __LINE__)
 
 // Of the error that an expression throws.
-#define EXPECT_ERROR(...)                                                                                            \
-  ::tapegrad::tests::expect_text(#__VA_ARGS__, ::tapegrad::tests::error_of([&] { static_cast<void>(__VA_ARGS__); }), \
-                                 __FILE__, __LINE__)
+#define EXPECT_ERROR(...)               \
+  ::tapegrad::tests::expect_error_text( \
+      #__VA_ARGS__, [&] { static_cast<void>(__VA_ARGS__); }, __FILE__, __LINE__)

@@ -23,9 +23,6 @@ int depth_of(std::string_view text);
 // How the reason begins for a text that ends within a value.
 inline constexpr std::string_view kIncomplete = "is not complete JSON";
 
-// Takes a member of the outermost object as soon as it is parsed; what it leaves in `value` is dropped.
-using TakeMember = std::function<void(const std::string& name, Json& value)>;
-
 // The JSON of `text`, in time proportional to its length. For anything else, and for a key that occurs twice in one
 // object (of which a parser alone would keep the last), `why` is set: it continues a sentence whose subject is the
 // text. `offset` is where the text begins in its file.

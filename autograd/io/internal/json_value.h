@@ -1,4 +1,4 @@
-// A JSON value. nlohmann-json parses and writes it in two source files; its templates would be compiled again in each
+// A JSON value. nlohmann-json parses and writes it in one source file; its templates would be compiled again in each
 // file that reads a value, which is a fifth of such a file's time.
 #pragma once
 
@@ -6,8 +6,10 @@
 #include <compare>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -104,7 +106,8 @@ class Json {
       return values;
     }
   }
-  const std::string& string() const;
+  const std::string& string() const&;
+  std::string string() && { return std::as_const(*this).string(); }
   template <class T>
   requires kIsAssigned<T>
   operator T() const { return get<T>(); }
@@ -116,34 +119,47 @@ class Json {
   Json* end();
   const Json* begin() const;
   const Json* end() const;
-  Json& back() { return at(size() - 1); }
   const Json& back() const { return at(size() - 1); }
+  Json& back() { return at(size() - 1); }
   const Json& front() const { return at(0); }
   Json& at(std::size_t index);
   const Json& at(std::size_t index) const;
   template <std::integral T>
-  Json& operator[](T index) {
+  Json& operator[](T index) & {
     return at(static_cast<std::size_t>(index));
   }
   template <std::integral T>
-  const Json& operator[](T index) const {
+  const Json& operator[](T index) const& {
     return at(static_cast<std::size_t>(index));
+  }
+  template <std::integral T>
+  Json operator[](T index) && {
+    return std::move(at(static_cast<std::size_t>(index)));
   }
   Json& push_back(Json element);  // null becomes an array
 
   // The members of an object, in order. Other values have none.
-  std::vector<Member>& items();
-  const std::vector<Member>& items() const;
+  std::vector<Member>& items() &;
+  const std::vector<Member>& items() const&;
+  std::vector<Member> items() &&;
   const Json* find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key) != nullptr; }
-  Json& at(std::string_view key);
-  const Json& at(std::string_view key) const;
-  Json& operator[](std::string_view key);              // is added; null becomes an object
-  const Json& operator[](std::string_view key) const;  // null if there is none
-  Json& operator[](const char* key) { return (*this)[std::string_view(key)]; }
-  const Json& operator[](const char* key) const { return (*this)[std::string_view(key)]; }
-  Json& operator[](const std::string& key) { return (*this)[std::string_view(key)]; }
-  const Json& operator[](const std::string& key) const { return (*this)[std::string_view(key)]; }
+  Json& at(std::string_view key) &;
+  const Json& at(std::string_view key) const&;
+  Json at(std::string_view key) && { return std::move(at(key)); }
+  // Is added if it is missing, and null becomes an object; of a constant, null.
+  template <std::convertible_to<std::string_view> Key>
+  Json& operator[](const Key& key) & {
+    return member(key);
+  }
+  template <std::convertible_to<std::string_view> Key>
+  const Json& operator[](const Key& key) const& {
+    return member(key);
+  }
+  template <std::convertible_to<std::string_view> Key>
+  Json operator[](const Key& key) && {
+    return std::move(member(key));
+  }
   template <class T>
   T value(std::string_view key, T otherwise) const {
     const Json* const found = find(key);
@@ -183,6 +199,8 @@ class Json {
   double number() const;
   const std::vector<Json>& elements() const;
   Content& require(Kind kind) const;
+  Json& member(std::string_view key);
+  const Json& member(std::string_view key) const;
   bool equals(const Json& other) const;
 
   Kind kind_ = Kind::null;
@@ -194,5 +212,20 @@ struct Json::Member {
   std::string key;
   Json value;
 };
+
+// Where and why a text is not JSON.
+struct JsonFault {
+  std::optional<std::string> twice;  // a repeated key
+  std::size_t end = 0;               // the number of bytes that were read
+  std::string message;               // of the parser, without what it had read
+  bool overflow = false;             // because of a number that is too large
+  explicit operator bool() const { return twice || !message.empty(); }
+};
+
+// Takes a member of the outermost object as soon as it is parsed; what it leaves in `value` is dropped.
+using TakeMember = std::function<void(const std::string& name, Json& value)>;
+
+// In time proportional to the length of the text.
+Json read_json(std::string_view text, const TakeMember& take, JsonFault& fault);
 
 }  // namespace tapegrad

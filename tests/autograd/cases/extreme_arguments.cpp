@@ -2,6 +2,7 @@
 // the sanitizers (PRESET=asan) also: without undefined behaviour.
 #include <tapegrad/autograd/internal/int8.h>
 #include <tapegrad/tests/support/call_text.h>
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -72,12 +73,11 @@ TEST(ExtremeArguments, OfIntegers) {
         lstm_layer(randn({2, 2, 3}), {randn({16, 3}), randn({16, 4})}, {}, {}, {.lengths = ids({a, b})});
       },
   };
-  static const std::regex kA("\\bA\\b"), kB("\\bB\\b");
+  static const Pattern kA("\\bA\\b"), kB("\\bB\\b");
   std::ifstream file(std::string(kTestsDir) + "/autograd/cases/extreme_arguments.txt");
   for (std::string line; std::getline(file, line);)
-    calls.emplace_back([line](N a, N b) {
-      called(std::regex_replace(std::regex_replace(line, kA, std::to_string(a)), kB, std::to_string(b)));
-    });
+    calls.emplace_back(
+        [line](N a, N b) { called(kB.replaced(kA.replaced(line, std::to_string(a)), std::to_string(b))); });
   EXPECT_GT(calls.size(), 100U);
   try_pairs(calls, kIntegers);
 }

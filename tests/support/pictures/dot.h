@@ -1,10 +1,11 @@
 // Reads the graphs that to_dot() writes, and checks that they are well-formed.
 #pragma once
 
+#include <tapegrad/tests/support/patterns.h>
+
 #include <gtest/gtest.h>
 
 #include <map>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -24,9 +25,9 @@ struct Dot {
 // Expects one statement per line, balanced braces, each node declared once, and edges between declared nodes.
 inline Dot read_dot(const std::string& text) {
   static const std::string kText = "\"((?:[^\"\\\\]|\\\\.)*)\"";
-  static const std::regex kNode("([mn][0-9]+) \\[label=" + kText + "(?:, .*)?\\]");
-  static const std::regex kEdge("([mn][0-9]+) -> ([mn][0-9]+) \\[label=" + kText + "\\]");
-  static const std::regex kFrame("subgraph cluster_[0-9]+ \\{"), kLabel("label=" + kText);
+  static const Pattern kNode("([mn][0-9]+) \\[label=" + kText + "(?:, .*)?\\]");
+  static const Pattern kEdge("([mn][0-9]+) -> ([mn][0-9]+) \\[label=" + kText + "\\]");
+  static const Pattern kFrame("subgraph cluster_[0-9]+ \\{"), kLabel("label=" + kText);
   Dot dot;
   std::vector<std::string> open;  // labels of the frames around a line
   std::istringstream lines(text);
@@ -35,20 +36,19 @@ inline Dot read_dot(const std::string& text) {
   EXPECT_EQ(line, "digraph tape {");
   open.emplace_back();
   while (std::getline(lines, line) && !open.empty()) {
-    std::smatch found;
     line.erase(0, line.find_first_not_of(' '));
     if (line == "}") {
       open.pop_back();
-    } else if (std::regex_match(line, kFrame)) {
+    } else if (kFrame.matches(line)) {
       open.emplace_back();
-    } else if (std::regex_match(line, found, kLabel)) {
-      open.back() = found[1];
-      dot.frames.push_back(found[1]);
-    } else if (std::regex_match(line, found, kNode)) {
-      EXPECT_TRUE(dot.labels.emplace(found[1], found[2]).second) << line;
-      dot.places[found[1]] = open.back();
-    } else if (std::regex_match(line, found, kEdge)) {
-      dot.edges.push_back({found[1], found[2], found[3]});
+    } else if (const Match label = kLabel.whole(line); !label.empty()) {
+      open.back() = label[1];
+      dot.frames.push_back(label[1]);
+    } else if (const Match node = kNode.whole(line); !node.empty()) {
+      EXPECT_TRUE(dot.labels.emplace(node[1], node[2]).second) << line;
+      dot.places[node[1]] = open.back();
+    } else if (const Match edge = kEdge.whole(line); !edge.empty()) {
+      dot.edges.push_back({edge[1], edge[2], edge[3]});
     } else {
       EXPECT_TRUE(line.starts_with("graph [") || line.starts_with("node [") || line.starts_with("edge [")) << line;
     }

@@ -1,6 +1,7 @@
 // The command leads on: examples at the end of each help, which work, verbs in groups, and what a run says at its end.
 #include <tapegrad/command/verbs.h>
 #include <tapegrad/tasks/settings/output.h>
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>
@@ -83,7 +84,7 @@ std::vector<std::string> next_in(const std::string& text) {
   lines.erase(lines.begin(), std::find(lines.begin(), lines.end(), "Next:"));
   if (!lines.empty()) lines.erase(lines.begin());
   for (std::string& line : lines) {
-    line = std::regex_replace(line, std::regex("^  | *  # .*"), "");
+    line = Pattern("^  | *  # .*").replaced(line, "");
     if (line.starts_with(kCommand)) line.replace(0, std::string_view(kCommand).size(), "tapegrad");
   }
   return lines;
@@ -92,14 +93,14 @@ std::vector<std::string> next_in(const std::string& text) {
 TEST(CommandNext, ARunEndsWithItsFingerprintAndThreeCommands) {
   const TemporaryFolder folder;
   const Ran copy = successful(run_command(tiny_run("copy", "out/first"), folder));
-  const std::regex end(
+  const Pattern end(
       "\nReport: out/first/report.html\nFingerprint of the model \\(same fingerprint = same model\\):\n"
       "bits( [0-9a-f]{4}){4}\n\nNext:\n");
-  EXPECT_TRUE(std::regex_search(copy.out, end)) << copy.out;
+  EXPECT_TRUE(end.found(copy.out)) << copy.out;
   EXPECT_TEXT(next_in(copy.out));
   const std::string report = slurp(folder / "out/first/report.html");
   for (const char* const call : {"test copy", "attention copy", "explain copy"})  // of the report, too
-    EXPECT_TRUE(std::regex_search(report, std::regex(std::string("<code>[^<]*tapegrad ") + call + "</code>"))) << call;
+    EXPECT_TRUE(Pattern(std::string("<code>[^<]*tapegrad ") + call + "</code>").found(report)) << call;
   const Ran gpt = successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
   const Ran text = successful(run_command({"train", "classify", "--max-steps", "2", "--out", "a b"}, folder));
   EXPECT_TRUE(next_in(gpt.out).empty());  // standard output has results only
@@ -114,7 +115,7 @@ TEST(CommandNext, ARunEndsWithItsFingerprintAndThreeCommands) {
     }
   }
   const Ran quiet = successful(run_command(tiny_run("copy", "out/quiet", {"--no-progress"}), folder));
-  EXPECT_TRUE(std::regex_search(quiet.out, std::regex("\nbits( [0-9a-f]{4}){4}\n$"))) << quiet.out;
+  EXPECT_TRUE(Pattern("\nbits( [0-9a-f]{4}){4}\n$").found(quiet.out)) << quiet.out;
 }
 
 TEST(CommandNext, WordsOfAShell) {

@@ -1,4 +1,5 @@
 // ImageFolder: classes and files in sorted order, sizes and transforms, and the errors of folders that are no data.
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ class ImageFolders : public testing::Test {
     save_image(path.string(), full(shape, value));
   }
   std::string error(const ImageFolderOptions& options = {}) const {
-    return std::regex_replace(error_of([&] { ImageFolder(top_.string(), options); }), std::regex(folder_ / ""), "");
+    return Pattern(folder_ / "").replaced(error_of([&] { ImageFolder(top_.string(), options); }), "");
   }
   const TemporaryFolder folder_;
   const fs::path top_ = folder_ / "data";

@@ -1,4 +1,5 @@
 // What verbs print in Korean, and the pages of a run: no English is left, and the numbers are the same.
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>
@@ -23,10 +24,10 @@ const std::set<std::string>& english_words() {
 
 std::vector<std::string> left_in_english(const std::string& text) {
   std::vector<std::string> left;
-  const std::regex word("[A-Za-z][A-Za-z0-9_'-]*[A-Za-z0-9]"), exponent("[0-9.]+e[-+]?[0-9]+");
-  const std::string words = std::regex_replace(text, exponent, "");
-  for (std::sregex_iterator it(words.begin(), words.end(), word), end; it != end; ++it) {
-    const std::string found = it->str();
+  const Pattern word("[A-Za-z][A-Za-z0-9_'-]*[A-Za-z0-9]"), exponent("[0-9.]+e[-+]?[0-9]+");
+  const std::string words = exponent.replaced(text, "");
+  for (const Match& it : word.in(words)) {
+    const std::string found = it[0];
     if (!english_words().contains(found)) left.push_back(found);
   }
   return left;
@@ -34,8 +35,8 @@ std::vector<std::string> left_in_english(const std::string& text) {
 
 std::multiset<std::string> numbers_of(const std::string& text) {
   std::multiset<std::string> out;
-  const std::regex number("[0-9]+(\\.[0-9]+)?");
-  for (std::sregex_iterator it(text.begin(), text.end(), number), end; it != end; ++it) out.insert(it->str());
+  const Pattern number("[0-9]+(\\.[0-9]+)?");
+  for (const Match& it : number.in(text)) out.insert(it[0]);
   return out;
 }
 
@@ -47,7 +48,7 @@ bool has_numbers_of(const std::string& english, const std::string& korean) {
 
 // Without the C++ of `show architecture`: indented lines, and those that continue them.
 std::string without_code(const std::string& text) {
-  return std::regex_replace(text, std::regex("\\n {4,}[^\\n]*nn::[^\\n]*(\\n {8,}[^\\n]*)*"), "");
+  return Pattern("\\n {4,}[^\\n]*nn::[^\\n]*(\\n {8,}[^\\n]*)*").replaced(text, "");
 }
 
 std::string without_scripts(std::string page) {
@@ -59,8 +60,8 @@ std::string without_scripts(std::string page) {
 // The texts that a page shows, without its style, its scripts and its code.
 std::string visible(const std::string& page) {
   std::string text = without_code(without_scripts(page.substr(page.find("<h1>"))));
-  text = std::regex_replace(text, std::regex("<text[^>]* class=\"code\"[^>]*>[^<]*</text>"), "");
-  return std::regex_replace(std::regex_replace(text, std::regex("<[^>]*>"), " "), std::regex("&[a-z#0-9]+;"), " ");
+  text = Pattern("<text[^>]* class=\"code\"[^>]*>[^<]*</text>").replaced(text, "");
+  return Pattern("&[a-z#0-9]+;").replaced(Pattern("<[^>]*>").replaced(text, " "), " ");
 }
 
 const std::set<std::string> kMeasured{"attention-cost", "attention-accuracy", "gpt-cost", "recurrent-lengths",
@@ -126,7 +127,7 @@ TEST_F(KoreanOutput, OfExplain) {
     };
     std::string korean = in("ko"), english = in("en");
     for (std::string* const text : {&korean, &english})  // a path
-      *text = std::regex_replace(*text, std::regex("run/step.html"), "");
+      *text = Pattern("run/step.html").replaced(*text, "");
     EXPECT_EQ(left_in_english(korean), std::vector<std::string>()) << korean;
     EXPECT_GT(left_in_english(english).size(), 5u);
     EXPECT_TRUE(has_numbers_of(english, korean)) << korean;
@@ -153,8 +154,7 @@ TEST_F(KoreanOutput, OfTheTutorialsFigures) {
 
 // Without paths, options, and the bits of a model.
 std::string without_names(const std::string& text) {
-  return std::regex_replace(
-      text, std::regex("/\\S*tapegrad [a-z]+|run/[a-z.]+|--[a-z-]+[a-z]|[0-9a-f]{4}( [0-9a-f]{4}){3}"), "");
+  return Pattern("/\\S*tapegrad [a-z]+|run/[a-z.]+|--[a-z-]+[a-z]|[0-9a-f]{4}( [0-9a-f]{4}){3}").replaced(text, "");
 }
 
 // The report, without the values of settings. The texts of their help are tested with help.

@@ -2,6 +2,7 @@
 #include <tapegrad/command/verbs.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/language/texts.h>
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/train/report.h>
@@ -14,10 +15,9 @@ using Pieces = std::multiset<std::string>;
 
 // Options, numbers and placeholders, as "--lr", "-1.5" and "{message}". A Korean sentence may begin with "3분의 1" for
 // a third, so numbers that English writes as words are not compared.
-Pieces pieces_of(std::string_view text, const std::regex& form) {
+Pieces pieces_of(std::string_view text, const Pattern& form) {
   Pieces found;
-  using Matches = std::regex_iterator<std::string_view::const_iterator>;
-  for (Matches it(text.begin(), text.end(), form), end; it != end; ++it) found.insert(it->str());
+  for (const Match& match : form.in(text)) found.insert(match[0]);
   return found;
 }
 
@@ -106,13 +106,12 @@ Keys asked_by_reports() {
 // The literals of one piece in calls of shown(), said() and translatable().
 Keys asked_by_recipes() {
   Keys keys;
-  const std::regex call("(?:shown|said|translatable)\\(\\s*\"([^\"]+)\"\\s*[,)]");
+  const Pattern call("(?:shown|said|translatable)\\(\\s*\"([^\"]+)\"\\s*[,)]");
   for (const char* const file :
        {"seq2seq/recipe.cpp", "seq2seq/report.cpp", "gpt/recipe.cpp", "text/recipe.cpp", "text/task.h",
         "text/classify.cpp", "text/summarize.cpp", "text/answer.cpp", "run/train.cpp"}) {
     const std::string source = slurp(fs::path(kTestsDir) / "../tasks" / file);
-    for (std::sregex_iterator it(source.begin(), source.end(), call), end; it != end; ++it)
-      keys.insert(std::regex_replace(std::string((*it)[1]), std::regex(R"(\\n)"), "\n"));
+    for (const Match& it : call.in(source)) keys.insert(Pattern(R"(\\n)").replaced(std::string(it[1]), "\n"));
   }
   for (const char* const group :
        {"encoder self-attention", "decoder self-attention", "cross-attention (decoder to encoder)"})
@@ -167,11 +166,11 @@ TEST(KoreanMessages, OfATableAreThoseOfItsRows) {
 }
 
 TEST(KoreanMessages, HaveTheSameOptionsNumbersAndPlaceholders) {
-  const std::regex options("--[a-z-]*[a-z]"), placeholders("\\{[a-z]+\\}"), decimals("[0-9]+\\.[0-9.]*[0-9]");
+  const Pattern options("--[a-z-]*[a-z]"), placeholders("\\{[a-z]+\\}"), decimals("[0-9]+\\.[0-9.]*[0-9]");
   for (const auto& [ko, en] : tasks::all_messages()) {
-    for (const std::regex& form : {options, placeholders, decimals})
+    for (const Pattern& form : {options, placeholders, decimals})
       EXPECT_EQ(pieces_of(en, form), pieces_of(ko, form)) << en << "\n" << ko;
-    const std::regex numbers("[0-9]+");
+    const Pattern numbers("[0-9]+");
     const Pieces of_korean = pieces_of(ko, numbers);
     for (const std::string& number : pieces_of(en, numbers))
       EXPECT_TRUE(of_korean.contains(number)) << en << "\n" << ko;
@@ -216,11 +215,12 @@ TEST(KoreanMessages, ErrorsStayEnglish) {
 
 // Essays are files with parts in both languages; what is computed takes the places of {name}.
 TEST(KoreanMessages, EssaysHaveTheSamePlacesInBothLanguages) {
-  const std::regex heading("\n\\[([a-z.]*)en\\]"), places("\\{[a-z_0-9]+\\}");
+  const Pattern heading("\n\\[([a-z.]*)en\\]"), places("\\{[a-z_0-9]+\\}");
   int parts = 0;
   for (const auto& [name, text] : tasks::embedded_files()) {
-    for (std::cregex_iterator it(text.begin(), text.end(), heading), end; it != end; ++it, ++parts) {
-      const std::string part = it->str(1);
+    for (const Match& match : heading.in(text)) {
+      const std::string& part = match[1];
+      ++parts;
       EXPECT_EQ(pieces_of(tasks::text_of_file(name, part + "en"), places),
                 pieces_of(tasks::text_of_file(name, part + "ko"), places))
           << name << ": " << part;

@@ -1,4 +1,5 @@
 // Charts and heatmaps: hard cases, axes, and colours that all readers tell apart.
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train.h>
@@ -120,10 +121,9 @@ TEST(Charts, RangeOfTheXAxis) {  // the plot begins at 80 and is 416 pixels wide
 }
 
 std::vector<double> numbers_of(const std::string& text, const std::string& pattern) {
-  const std::regex number(pattern);
+  const Pattern number(pattern);
   std::vector<double> out;
-  for (std::sregex_iterator at(text.begin(), text.end(), number), end; at != end; ++at)
-    out.push_back(std::stod((*at)[1]));
+  for (const Match& at : number.in(text)) out.push_back(std::stod(at[1]));
   return out;
 }
 
@@ -146,10 +146,10 @@ TEST(Charts, LongLinesAreMeansOfTheSameNumberOfSteps) {
   for (std::size_t i = 0; i < rising.size(); ++i) rising[i] = static_cast<double>(i);
   drawing::LineChart chart{.x_label = "step", .series = {series_of("a", rising), series_of("b", flat)}};
   std::string body = draw(chart).body;
-  const std::regex path("class=\"line c([01])\" d=\"(M[^\"]*L[^\"]*)\"");
+  const Pattern path("class=\"line c([01])\" d=\"(M[^\"]*L[^\"]*)\"");
   std::vector<std::ptrdiff_t> points;
-  for (std::sregex_iterator at(body.begin(), body.end(), path), end; at != end; ++at) {
-    const std::string all = (*at)[2];
+  for (const Match& at : path.in(body)) {
+    const std::string all = at[2];
     points.push_back(1 + std::count(all.begin(), all.end(), 'L'));
   }
   EXPECT_EQ(points, (std::vector<std::ptrdiff_t>{392, 60}));

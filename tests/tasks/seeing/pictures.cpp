@@ -1,5 +1,6 @@
 // The pictures of docs/images: README.md shows what the command draws and prints.
 #include <tapegrad/tests/support/long.h>
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/metrics.h>
@@ -17,20 +18,19 @@ std::string picture(const std::string& name) { return slurp((kPictures / name).s
 // The losses per token that the picture of README.md shows: the heights of its curve, measured by the first and last
 // tick of the logarithmic axis.
 std::vector<double> losses_shown(const std::string& svg) {
-  static const std::regex tick(R"-(<path class="rule" d="M60 ([0-9.]+)H304"/>\n<text [^>]*>([0-9.]+)</text>)-");
-  static const std::regex curve(R"-(<path class="line c0" d="M([^"]+)")-"), point("[0-9.]+ ([0-9.]+)");
+  static const Pattern tick(R"-(<path class="rule" d="M60 ([0-9.]+)H304"/>\n<text [^>]*>([0-9.]+)</text>)-");
+  static const Pattern curve(R"-(<path class="line c0" d="M([^"]+)")-"), point("[0-9.]+ ([0-9.]+)");
   std::vector<std::pair<double, double>> ticks;  // height, logarithm of the loss
-  for (std::sregex_iterator at(svg.begin(), svg.end(), tick), end; at != end; ++at)
-    ticks.emplace_back(std::stod((*at)[1]), std::log(std::stod((*at)[2])));
-  std::smatch line;
+  for (const Match& at : tick.in(svg)) ticks.emplace_back(std::stod(at[1]), std::log(std::stod(at[2])));
+  const Match line = curve.first(svg);
   std::vector<double> losses;
-  if (ticks.size() < 2 || !std::regex_search(svg, line, curve)) return losses;
+  if (ticks.size() < 2 || line.empty()) return losses;
   std::sort(ticks.begin(), ticks.end());
   const auto [low, loss_low] = ticks.front();
   const auto [high, loss_high] = ticks.back();
   const std::string points = line[1];
-  for (std::sregex_iterator at(points.begin(), points.end(), point), end; at != end; ++at)
-    losses.push_back(std::exp(loss_low + (std::stod((*at)[1]) - low) / (high - low) * (loss_high - loss_low)));
+  for (const Match& at : point.in(points))
+    losses.push_back(std::exp(loss_low + (std::stod(at[1]) - low) / (high - low) * (loss_high - loss_low)));
   return losses;
 }
 
@@ -72,16 +72,16 @@ TEST(Pictures, AllOfTheReadmeIsWhatTheCommandWritesNow) {
 
 TEST(Pictures, TheReadmeHasTheLastLinesOfTheCommand) {
   const std::string printed = picture("copy.txt"), manual = slurp(std::string(kSourceDir) + "/docs/reproducibility.md");
-  std::smatch fingerprint;
-  ASSERT_TRUE(std::regex_search(printed, fingerprint, std::regex("\nbits ([0-9a-f ]{19})"))) << printed;
-  EXPECT_NE(manual.find("`tapegrad train copy` | 5000 | `" + fingerprint[1].str() + "`"), std::string::npos);
-  EXPECT_NE(picture("hero.svg").find(">" + fingerprint[1].str() + "<"), std::string::npos);
+  const Match fingerprint = Pattern("\nbits ([0-9a-f ]{19})").first(printed);
+  ASSERT_FALSE(fingerprint.empty()) << printed;
+  EXPECT_NE(manual.find("`tapegrad train copy` | 5000 | `" + fingerprint[1] + "`"), std::string::npos);
+  EXPECT_NE(picture("hero.svg").find(">" + fingerprint[1] + "<"), std::string::npos);
   for (const char* const name : {"README.md", "README.ko.md"}) {
     const std::string page = slurp((fs::path(kSourceDir) / name).string()), fence = "```text\n";
     const std::size_t begin = page.find(fence) + fence.size();
     const std::string lines = page.substr(begin, page.find("```", begin) - begin);
     EXPECT_TRUE(printed.ends_with(lines)) << name << " has\n" << lines;
-    EXPECT_NE(page.find(fingerprint[1].str()), std::string::npos) << name;
+    EXPECT_NE(page.find(fingerprint[1]), std::string::npos) << name;
   }
 }
 

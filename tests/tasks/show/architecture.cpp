@@ -1,5 +1,6 @@
 // `tapegrad show architecture`: the parts of a model compute what it computes, and their drawing is readable.
 #include <tapegrad/tasks/architecture/architecture.h>
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/testing.h>
@@ -39,11 +40,11 @@ struct Rectangle {
 
 // The boxes of a drawing at the origin, in the order of their tops.
 std::vector<Rectangle> boxes_of(const std::string& svg) {
-  const std::regex form(
+  const Pattern form(
       "<rect class=\"f\\d c\\d\"[^>]* x=\"([0-9.]+)\" y=\"([0-9.]+)\" width=\"([0-9.]+)\" height=\"([0-9.]+)\"");
   std::vector<Rectangle> found;
-  for (std::sregex_iterator it(svg.begin(), svg.end(), form), end; it != end; ++it)
-    found.push_back({std::stod((*it)[1]), std::stod((*it)[2]), std::stod((*it)[3]), std::stod((*it)[4])});
+  for (const Match& it : form.in(svg))
+    found.push_back({std::stod(it[1]), std::stod(it[2]), std::stod(it[3]), std::stod(it[4])});
   return found;
 }
 
@@ -55,15 +56,15 @@ void expect_texts_in_boxes(const std::string& svg) {
     if (boxes[i].x != boxes[i - 1].x) continue;  // the next column
     EXPECT_GE(boxes[i].y, boxes[i - 1].y + boxes[i - 1].height + 10) << i;
   }
-  const std::regex form("<text([^>]*) x=\"([0-9.]+)\" y=\"([0-9.]+)\" text-anchor=\"([a-z]+)\"([^>]*)>([^<]*)<");
+  const Pattern form("<text([^>]*) x=\"([0-9.]+)\" y=\"([0-9.]+)\" text-anchor=\"([a-z]+)\"([^>]*)>([^<]*)<");
   int inside = 0;
-  for (std::sregex_iterator it(svg.begin(), svg.end(), form), end; it != end; ++it) {
-    const std::string attributes = (*it)[1].str() + (*it)[5].str(), anchor = (*it)[4], text = (*it)[6];
+  for (const Match& it : form.in(svg)) {
+    const std::string attributes = it[1] + it[5], anchor = it[4], text = it[6];
     const drawing::Type type = attributes.find("code") != attributes.npos    ? drawing::Type::code
                                : attributes.find("small") != attributes.npos ? drawing::Type::small
                                                                              : drawing::Type::normal;
     const double bold = attributes.find("600") == attributes.npos ? 1 : 1.14;
-    const double width = drawing::text_width(text, type) * bold, x = std::stod((*it)[2]), y = std::stod((*it)[3]);
+    const double width = drawing::text_width(text, type) * bold, x = std::stod(it[2]), y = std::stod(it[3]);
     const double left = anchor == "start" ? x : anchor == "end" ? x - width : x - width / 2;
     for (const Rectangle& box : boxes) {
       if (y < box.y || y > box.y + box.height || x < box.x || x > box.x + box.width) continue;

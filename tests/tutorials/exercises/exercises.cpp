@@ -1,6 +1,7 @@
 // The verb `exercise`: solutions are right, mistakes are found where the exercise says, and no skeleton is right as it
 // is.
 // ctest: unsanitized
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/exercises/check.h>
 #include <tapegrad/tutorials/exercises/compile.h>
@@ -10,9 +11,7 @@ namespace tapegrad::tests {
 namespace {
 
 // The text without its includes, which the program has already.
-std::string without_includes(const std::string& text) {
-  return std::regex_replace(text, std::regex("#include <[^>]*>\n"), "");
-}
+std::string without_includes(const std::string& text) { return Pattern("#include <[^>]*>\n").replaced(text, ""); }
 
 // One program with all solutions, mistakes and skeletons, each in a namespace of its own, as a compiler takes about a
 // second for the library's headers. It is called with one folder, which has the tensors given to each exercise.
@@ -69,12 +68,12 @@ TEST_F(Exercises, SolutionsAreRightAndMistakesAreFound) {
 
 TEST_F(Exercises, AreInBothLanguages) {
   std::set<std::string_view> ids;
-  const std::regex hangul("[\xea-\xed]");
+  const Pattern hangul("[\xea-\xed]");
   for (const tasks::exercises::Exercise& exercise : tasks::exercises::all_exercises()) {
     EXPECT_TRUE(ids.insert(exercise.id).second) << exercise.id;
     for (const tasks::Text& text : {exercise.title, exercise.task, exercise.hint}) {
-      EXPECT_TRUE(std::regex_search(text.ko.begin(), text.ko.end(), hangul)) << text.ko;
-      EXPECT_FALSE(std::regex_search(text.en.begin(), text.en.end(), hangul)) << text.en;
+      EXPECT_TRUE(hangul.found(text.ko)) << text.ko;
+      EXPECT_FALSE(hangul.found(text.en)) << text.en;
     }
   }
 }

@@ -1,5 +1,6 @@
 // What leads to a page: the tutorials' own headings and names in code, as a reader pastes them; and from a page, the
 // experiments and exercises about it.
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/computed.h>
 #include <tapegrad/tutorials/exercises/exercises.h>
@@ -44,7 +45,7 @@ TEST(TutorialOriginals, EveryHeadingFindsItsSection) {
         EXPECT_TRUE(leads_to(words, original.tutorial, place.section));
         EXPECT_TRUE(leads_to("## " + words + ":", original.tutorial, place.section));
         ++headings;
-        if (!std::regex_search(words, std::regex("^8[.][0-9]"))) continue;
+        if (!Pattern("^8[.][0-9]").found(words)) continue;
         EXPECT_EQ(find_pages(pages(), std::vector<std::string>{words}).size(), 1U);
         const std::string without = words.substr(words.find(' ') + 1);
         EXPECT_TRUE(leads_to(without, original.tutorial, place.section)) << without;
@@ -87,7 +88,7 @@ TEST(TutorialOriginals, EveryClassIsWrittenOutOnItsPage) {
           for (const Lines& lines : page->lines) code += snippet(lines.snippet);
       for (const std::string_view name : place.names) {
         if (name[0] < 'A' || name[0] > 'Z' || name == "TOKEN_DICT" || name == "Noam") continue;
-        EXPECT_TRUE(std::regex_search(code, std::regex(fmt::format("(struct|using|optim::) ?{}\\b", name))))
+        EXPECT_TRUE(Pattern(fmt::format("(struct|using|optim::) ?{}\\b", name)).found(code))
             << original.tutorial << " " << place.section << ": " << name;
         ++classes;
       }
@@ -132,20 +133,20 @@ bool names_command(const PageList& list, const std::string& command) {
     static std::map<const Page*, std::string> made;
     std::string& html = made[page];
     if (html.empty()) html = html_of(computed(*page, Language::en), Language::en);
-    return std::regex_search(html, std::regex(command + "[\\s<]"));
+    return Pattern(command + "[\\s<]").found(html);
   });
 }
 
 TEST(TutorialOriginals, EveryExperimentIsOnThePageOfItsSection) {
-  static const std::regex kNumber("tutorial (00[0-9])|[0-9]([.][0-9])+");
+  static const Pattern kNumber("tutorial (00[0-9])|[0-9]([.][0-9])+");
   for (const tasks::Topic& topic : tasks::topics()) {
     const std::string help(topic.help);
     std::string tutorial = "003";
     const std::string command = "tapegrad show " + std::string(topic.name);
-    for (std::sregex_iterator at(help.begin(), help.end(), kNumber), end; at != end; ++at) {
-      const bool whole = (*at)[1].matched;
-      if (whole) tutorial = (*at)[1];
-      EXPECT_TRUE(names_command(pages_of(tutorial, whole ? "" : at->str()), command)) << help << ": " << at->str();
+    for (const Match& at : kNumber.in(help)) {
+      const bool whole = !at[1].empty();
+      if (whole) tutorial = at[1];
+      EXPECT_TRUE(names_command(pages_of(tutorial, whole ? "" : at[0]), command)) << help << ": " << at[0];
     }
   }
   for (const char* name : {"mask-leak 003 8.2.5", "order-blindness 001 2.1", "hopfield 003 8.2.3/3.2",
@@ -190,7 +191,7 @@ TEST(TutorialRuns, AreTheTutorialsAsPyTorchTrainsThem) {
     for (std::size_t epoch = 0; epoch < means.size(); ++epoch)
       EXPECT_NEAR(run.loss[epoch], means[epoch], std::max(0.05 * means[epoch], 0.02)) << epoch;
     EXPECT_GE(run.accuracy.back(), 0.98);
-    EXPECT_TRUE(std::regex_match(std::string(run.bits), std::regex("([0-9a-f]{4} ){3}[0-9a-f]{4}"))) << run.bits;
+    EXPECT_TRUE(Pattern("([0-9a-f]{4} ){3}[0-9a-f]{4}").matches(std::string(run.bits))) << run.bits;
     const Page* page = pages_of("003", sections[i]).at(0);
     expect_parts(html_of(computed(*page, Language::ko), Language::ko),
                  {std::string(run.command), std::string(run.bits), fmt::format("{:.4f}", run.loss[0])});

@@ -1,5 +1,6 @@
 // The pages of `tapegrad tutorial`: every section and cell has one, in both languages with the same code and numbers,
 // and the numbers are the tutorials', which tests/data/tutorial_pages.json has independently of the pages.
+#include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train.h>
@@ -54,8 +55,8 @@ std::vector<drawing::Drawing> drawings_of(const Computed& made) {
 // How many elements of each kind a drawing has; the words of a language may only move them.
 std::map<std::string, int> shapes_of(const drawing::Drawing& one) {
   std::map<std::string, int> shapes;
-  const std::regex name("<([a-z]+)");
-  for (std::sregex_iterator it(one.body.begin(), one.body.end(), name), end; it != end; ++it) ++shapes[(*it)[1]];
+  const Pattern name("<([a-z]+)");
+  for (const Match& it : name.in(one.body)) ++shapes[it[1]];
   return shapes;
 }
 
@@ -85,9 +86,7 @@ Words rows_of_numbers(const Computed& made, bool only_equal) {
   return rows;
 }
 
-bool has_hangul(std::string_view text) {
-  return std::regex_search(text.begin(), text.end(), std::regex("[\xea-\xed]"));
-}
+bool has_hangul(std::string_view text) { return Pattern("[\xea-\xed]").found(text); }
 
 // A page's texts, with where they are.
 std::vector<std::pair<std::string, Text>> texts_of(const Computed& made) {
@@ -140,18 +139,16 @@ TEST(TutorialPages, EveryPlaceHasOneOrIsToDo) {
 // The table in docs/contributing/tutorials.md has every page, in the order of the pages: `tapegrad tutorial 000 1`,
 // `2`, `4`.
 TEST(TutorialPages, AreInTheTableOfSections) {
-  static const std::regex row(R"(\| [^|]*\| `tapegrad tutorial (\S+) (\S+)`((?:, `[^`]+`)*) \|.*)"), more("`([^`]+)`");
+  static const Pattern row(R"(\| [^|]*\| `tapegrad tutorial (\S+) (\S+)`((?:, `[^`]+`)*) \|.*)"), more("`([^`]+)`");
   std::ifstream table(std::string(kSourceDir) + "/docs/contributing/tutorials.md");
   std::vector<std::string> order, in_table;
   for (const Page* page : pages()) order.push_back(file_stem(*page));
   std::size_t last = 0;
-  std::smatch found;
   for (std::string line; std::getline(table, line);) {
-    if (!std::regex_match(line, found, row)) continue;
+    const Match found = row.whole(line);
+    if (found.empty()) continue;
     std::vector<std::string> places{found[2]};
-    const std::string others = found[3];
-    for (std::sregex_iterator other(others.begin(), others.end(), more), end; other != end; ++other)
-      places.push_back((*other)[1]);
+    for (const Match& other : more.in(found[3])) places.push_back(other[1]);
     for (std::size_t i = 0; i < places.size(); ++i) {
       const PageList named = find_pages(pages(), std::vector<std::string>{found[1], places[i]});
       ASSERT_EQ(named.size(), 1U) << line;
@@ -174,10 +171,9 @@ TEST(TutorialPages, TextsAreInBothLanguages) {
       EXPECT_TRUE(has_hangul(text.ko)) << text.ko;
       EXPECT_FALSE(text.en.empty());
     }
-    static const std::regex kEnd("[.?](\\s|$)");
+    static const Pattern kEnd("[.?](\\s|$)");
     const std::string about(made.page->about.en);
-    EXPECT_EQ(std::distance(std::sregex_iterator(about.begin(), about.end(), kEnd), {}), 3)
-        << place_of(*made.page) << ": expected three sentences: " << about;
+    EXPECT_EQ(kEnd.in(about).size(), 3U) << place_of(*made.page) << ": expected three sentences: " << about;
   }
 }
 
@@ -283,10 +279,10 @@ TEST(TutorialPages, BothLanguagesHaveTheSameCodeAndNumbers) {
     const std::string ko = html_of(korean_pages()[at], Language::ko), en = html_of(made, Language::en);
     EXPECT_EQ(without_proofs(elements(ko, "pre"), korean_pages()[at]), without_proofs(elements(en, "pre"), made));
     EXPECT_EQ(elements(ko, "svg").size(), elements(en, "svg").size());
-    const std::regex names("\"(name|group|groups)\":(\"[^\"]*\"|\\[[^\\]]*\\])");  // of heads
+    const Pattern names("\"(name|group|groups)\":(\"[^\"]*\"|\\[[^\\]]*\\])");  // of heads
     const auto without_names = [&](const std::string& html) {
       std::vector<std::string> scripts = elements(html, "script");
-      for (std::string& one : scripts) one = std::regex_replace(one, names, "");
+      for (std::string& one : scripts) one = names.replaced(one, "");
       return scripts;
     };
     EXPECT_EQ(without_names(ko), without_names(en));
@@ -351,12 +347,12 @@ TEST(TutorialPages, RulesOfTheStepPageAreInBothLanguages) {
   const std::size_t begin = all.find("const gathered ="), end = all.find("touch.stepKorean"),
                     last = all.find("\n};", end);
   const std::string rules = all.substr(begin, end - begin), korean = all.substr(end, last - end);
-  static const std::regex kText("\"([^\"]*)\""),
+  static const Pattern kText("\"([^\"]*)\""),
       kWord("\\b(over|where|with|each|the|repeated|moved|times|there|as|in)\\b");
   int found = 0;
-  for (std::sregex_iterator at(rules.begin(), rules.end(), kText), none; at != none; ++at) {
-    const std::string text = (*at)[1];
-    if (!std::regex_search(text, kWord) || text.find(" ") == text.npos) continue;
+  for (const Match& at : kText.in(rules)) {
+    const std::string text = at[1];
+    if (!kWord.found(text) || text.find(" ") == text.npos) continue;
     EXPECT_NE(korean.find("\"" + text + "\": "), std::string::npos) << text;
     ++found;
   }
@@ -365,19 +361,21 @@ TEST(TutorialPages, RulesOfTheStepPageAreInBothLanguages) {
 
 // The figures of a text, in order of size: languages order them differently.
 std::multiset<std::string> figures_in(const std::string& text) {
-  static const std::regex kFigure("[0-9]+([.][0-9]+)?(e[-+][0-9]+)?");
-  return {std::sregex_token_iterator(text.begin(), text.end(), kFigure), std::sregex_token_iterator()};
+  static const Pattern kFigure("[0-9]+([.][0-9]+)?(e[-+][0-9]+)?");
+  std::multiset<std::string> figures;
+  for (const Match& match : kFigure.in(text)) figures.insert(match[0]);
+  return figures;
 }
 
 TEST(TutorialPages, ProofsAreInBothLanguagesWithTheSameFigures) {
-  static const std::regex kEnglish("\\b(the|of|to|by|no|are|as|largest|words?)\\b");
+  static const Pattern kEnglish("\\b(the|of|to|by|no|are|as|largest|words?)\\b");
   for (std::size_t at = 0; at < made_pages().size(); ++at) {
     SCOPED_TRACE(place_of(*made_pages()[at].page));
     const std::vector<std::string>&en = made_pages()[at].proofs, &ko = korean_pages()[at].proofs;
     ASSERT_EQ(en.size(), ko.size());
     for (std::size_t i = 0; i < en.size(); ++i) {
       EXPECT_EQ(figures_in(en[i]), figures_in(ko[i])) << ko[i];
-      EXPECT_FALSE(std::regex_search(ko[i], kEnglish)) << ko[i];
+      EXPECT_FALSE(kEnglish.found(ko[i])) << ko[i];
     }
   }
 }

@@ -62,17 +62,17 @@ Json json_of(const Column& column) {
 
 Column column_of(const Json& in) {
   const std::string name = in.at("column").get<std::string>();
-  const auto missing = in.find("missing");
+  const Json* const missing = in.find("missing");
   if (in.contains("classes")) {
     ClassOptions options{.names = in.at("classes").get<std::vector<std::string>>()};
-    if (missing != in.end()) options.missing = missing->get<std::string>();
+    if (missing) options.missing = missing->get<std::string>();
     return classes(name, options);
   }
   NumberOptions options;
   const std::string dtype = in.at("dtype").get<std::string>();
   for (const DType known : {kFloat64, kInt64})
     if (dtype == tapegrad::name(known)) options.dtype = known;
-  if (missing != in.end()) options.missing = missing->get<double>();
+  if (missing) options.missing = missing->get<double>();
   return numbers(name, options);
 }
 

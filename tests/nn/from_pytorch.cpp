@@ -67,7 +67,7 @@ std::vector<Row> rows_of(const std::string& page) {
     const std::string plain = Pattern(R"(\\\|)").replaced(line, "or");
     if (const Match found = cells.whole(plain); !found.empty()) {
       // In the last table the names are on the left.
-      const bool two = found[3].empty();
+      const bool two = std::ranges::count(plain, '|') == 3;
       rows.push_back({line, two ? "" : found[1], two ? found[1] : found[2], two ? found[2] : found[3]});
     } else if (line.starts_with("|")) {
       rows.push_back({line, "", "", ""});

@@ -26,13 +26,20 @@ class JsonError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-class Json {
-  template <class T>
-  static constexpr bool kIsAssigned = (std::is_arithmetic_v<T> && !std::same_as<T, char>) ||
-                                      requires(T values, typename T::value_type value) {
-    values.push_back(value);
-  };
+template <class T>
+concept JsonInteger = std::integral<T> && !std::same_as<T, bool>;
+template <class T>
+concept JsonRange = !std::convertible_to<const T&, std::string_view> && requires {
+  typename T::const_iterator;
+};
+// What a value converts to where it is assigned.
+template <class T>
+concept JsonAssigned = (std::is_arithmetic_v<T> && !std::same_as<T, char>) ||
+                       requires(T values, typename T::value_type value) {
+  values.push_back(value);
+};
 
+class Json {
  public:
   struct Member;
   enum class BadUtf8 { reject, replace };
@@ -41,9 +48,8 @@ class Json {
   Json(std::nullptr_t) noexcept {}
   template <std::same_as<bool> T>
   Json(T value) noexcept : kind_(Kind::boolean), bits_(value) {}
-  template <std::integral T>
-  requires(!std::same_as<T, bool>) Json(T value)
-  noexcept
+  template <JsonInteger T>
+  Json(T value) noexcept
       : kind_(std::signed_integral<T> ? Kind::integer : Kind::unsigned_integer), bits_(static_cast<int64_t>(value)) {}
   template <std::floating_point T>
   Json(T value) noexcept : kind_(Kind::number), bits_(std::bit_cast<int64_t>(static_cast<double>(value))) {}
@@ -51,9 +57,8 @@ class Json {
   Json(std::string_view text) : Json(std::string(text)) {}
   Json(const char* text) : Json(std::string(text)) {}
   // An object of a map, else an array.
-  template <class Range>
-  requires(!std::convertible_to<const Range&, std::string_view> && requires { typename Range::const_iterator; })
-      Json(const Range& values) {
+  template <JsonRange Range>
+  Json(const Range& values) {
     if constexpr (requires { typename Range::mapped_type; }) {
       *this = object();
       for (const auto& [key, value] : values) (*this)[key] = value;
@@ -108,9 +113,10 @@ class Json {
   }
   const std::string& string() const&;
   std::string string() && { return std::as_const(*this).string(); }
-  template <class T>
-  requires kIsAssigned<T>
-  operator T() const { return get<T>(); }
+  template <JsonAssigned T>
+  operator T() const {
+    return get<T>();
+  }
 
   // The elements of an array; null has none.
   std::size_t size() const;

@@ -134,7 +134,8 @@ void AdapterConfig::read_pattern(const ConfigReader& config, const char* key, Pa
   const Json pattern = config.object(key);
   if (pattern.empty()) return;
   const std::string at = fmt::format("{}: {}", path_, key);
-  for (const auto& [name, value] : pattern.items()) {
+  for (const Json::Member& member : pattern.items()) {
+    const std::string& name = member.key;
     if (!is_simple(name)) refuse(fmt::format("expected names of layers in {}, got the expression \"{}\"", key, name));
     const ConfigReader one{pattern, kAdapter, at};
     const auto number = [&] {

@@ -91,29 +91,40 @@ std::pair<Tensor, Tensor> in_order(const Op& op, const Tensor& x, int64_t k, boo
   if (values.numel() > 0) {
     const Tensor from = packed(x);
     with_type(x.dtype(), [&]<class T>(T) {
+      const T* const x_data = from.data<T>();
+      T* const y = values.mutable_data<T>();
+      int64_t* const place = places.mutable_data<int64_t>();
       parallel_for(x.numel() / n, rows_grain(n, 4096), [&](int64_t begin, int64_t end) {
         const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(Placed<T>);
         auto* const row = static_cast<Placed<T>*>(pool::acquire(bytes));
         for (int64_t o = begin; o < end; ++o) {
           if (k == n && n >= kLeastByBytes) {
-            sort_long_row(from.data<T>() + o * n, n, descending, values.mutable_data<T>() + o * n,
-                          places.mutable_data<int64_t>() + o * n);
+            sort_long_row(x_data + o * n, n, descending, y + o * n, place + o * n);
             continue;
           }
-          for (int64_t i = 0; i < n; ++i) row[i] = {from.data<T>()[o * n + i], i};
           const auto before = [descending](const Placed<T>& a, const Placed<T>& b) {
             const bool less = a.value < b.value || (a.value == a.value && b.value != b.value);
             const bool more = b.value < a.value || (b.value == b.value && a.value != a.value);
             return less == more ? a.place < b.place : descending ? more : less;
           };
-          if (k < n) {
-            std::partial_sort(row, row + k, row + n, before);
+          const T* const numbers = x_data + o * n;
+          for (int64_t i = 0; i < k; ++i) row[i] = {numbers[i], i};
+          if (k < n) {  // a heap of the first k so far
+            std::make_heap(row, row + k, before);
+            for (int64_t i = k; i < n; ++i) {
+              if (descending ? numbers[i] <= row[0].value : numbers[i] >= row[0].value) continue;
+              if (!before({numbers[i], i}, row[0])) continue;  // NaN
+              std::pop_heap(row, row + k, before);
+              row[k - 1] = {numbers[i], i};
+              std::push_heap(row, row + k, before);
+            }
+            std::sort_heap(row, row + k, before);
           } else {
             std::sort(row, row + n, before);
           }
           for (int64_t i = 0; i < k; ++i) {
-            values.mutable_data<T>()[o * k + i] = row[i].value;
-            places.mutable_data<int64_t>()[o * k + i] = row[i].place;
+            y[o * k + i] = row[i].value;
+            place[o * k + i] = row[i].place;
           }
         }
         pool::release(row, bytes);

@@ -43,7 +43,8 @@ Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor&
       T* row = to + lines.start(line, y.strides());
       const T* values = from + lines.start(line, source.strides());
       const int64_t* at = id + lines.start(line, ids.strides());
-      for (int64_t k = 0; k < lines.size; ++k) {
+      for (int64_t k = 0; k < lines.size && count == 1; ++k) f(row[at[k * id_step] * step], values[k * from_step]);
+      for (int64_t k = 0; k < lines.size && count > 1; ++k) {
         for (int64_t j = 0; j < count; ++j) {
           f(row[j * next + at[j * next_id] * step], values[j * next_from]);
         }

@@ -6,7 +6,9 @@
 #include <tapegrad/autograd/gradients.h>
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/kernels/kernel.h>
+#include <tapegrad/autograd/parallel.h>
 
+#include <atomic>
 #include <span>
 
 namespace tapegrad {
@@ -17,7 +19,13 @@ Tensor require_indices(std::string_view op, std::string_view called, const Tenso
                        int64_t low = 0) {
   const Tensor ids = packed(require_integers(op, index, called));
   const int64_t* values = ids.data<int64_t>();
-  for (int64_t i = 0; i < ids.numel(); ++i) {
+  std::atomic<bool> are_inside = true;
+  parallel_for(ids.numel(), 1 << 16, [&](int64_t begin, int64_t end) {
+    bool all = true;
+    for (int64_t i = begin; i < end; ++i) all &= values[i] >= low && values[i] < size;
+    if (!all) are_inside = false;
+  });
+  for (int64_t i = 0; !are_inside; ++i) {
     if (values[i] >= low && values[i] < size) continue;
     fail(op, "{} at {} of the {} {} is out of range for {}", values[i], index_text(i, index.shape()), called,
          index.shape(), what());

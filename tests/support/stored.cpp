@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/command_runner.h>
 #include <tapegrad/tests/support/stored.h>
 
 #include <cmath>

@@ -33,6 +33,24 @@ TEST_F(JsonFiles, DepthIsThatOfBracketsOutsideStrings) {
   EXPECT_EQ(error_of([&] { json::parse("1e999", refuse); }), "[here] holds a number that is too large");
 }
 
+// Few members are searched one by one, more than eight by a table.
+TEST_F(JsonFiles, MembersAreFoundInOrderHoweverMany) {
+  for (const int64_t count : {1, 8, 9, 20}) {
+    Json json;
+    for (int64_t i = 0; i < count; ++i) json["k" + std::to_string(i)] = i;
+    const Json copy = json;
+    EXPECT_EQ(Json::parse(json.dump()), json);
+    for (int64_t i = 0; i < count; ++i) EXPECT_EQ(copy.at("k" + std::to_string(i)), i);
+    EXPECT_TRUE(json.erase("k0"));
+    EXPECT_FALSE(json.erase("k0"));
+    EXPECT_EQ(json.size(), static_cast<std::size_t>(count - 1));
+    for (int64_t i = 1; i < count; ++i) EXPECT_EQ(json.items()[i - 1].value, json["k" + std::to_string(i)]);
+    EXPECT_FALSE(copy == json);
+    EXPECT_THROW(json.begin(), JsonError);
+    EXPECT_THROW(copy.at("none"), JsonError);
+  }
+}
+
 // A parser alone keeps the last of two values with one key.
 TEST_F(JsonFiles, EveryReaderRejectsAKeyThatOccursTwice) {
   const auto refuse = [](const std::string& why) { fail("here", why); };

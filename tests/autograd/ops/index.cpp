@@ -117,6 +117,33 @@ TEST(Scalars, HaveOneAxis) {
   EXPECT_EQ(error_of([&] { topk(x, 2); }), "[topk] expected k between 0 and 1 for axis -1 of [], got 2");
 }
 
+// A heap of the first k, and the order of all.
+TEST(Topk, IsTheStartOfSort) {
+  for (const DType dtype : {kFloat32, kFloat64, kInt64})
+    for (const bool largest : {false, true}) {
+      Tensor x = floor(randn({3, 700}, kFloat64) * 9);
+      if (dtype != kInt64) x = cat({x, full({3, 2}, kNan, kFloat64), full({3, 2}, -kInf, kFloat64), x * 0}, 1);
+      x = x.to(dtype);
+      const Sorted all = sort(x, -1, largest);
+      for (const int64_t k : {int64_t{1}, int64_t{2}, int64_t{13}, x.size(1) - 1, x.size(1)}) {
+        const Sorted top = topk(x, k, -1, largest);
+        EXPECT_TRUE(same_bits(top.indices, narrow(all.indices, 1, 0, k))) << k;
+        EXPECT_TRUE(same_bits(top.values, narrow(all.values, 1, 0, k))) << k;
+      }
+    }
+}
+
+// Indices are checked in pieces of 65,536; the first wrong one is named.
+TEST(Gather, NamesTheFirstOfManyWrongIndices) {
+  const Tensor ids = zeros({200'000}, kInt64);
+  EXPECT_NO_THROW(gather(zeros({3}), 0, ids));
+  for (const int64_t at : {180'000, 65'536, 65'535, 0}) {
+    ids.mutable_data<int64_t>()[at] = 3;
+    EXPECT_NE(error_of([&] { gather(zeros({3}), 0, ids); }).find("3 at [" + std::to_string(at) + "]"),
+              std::string::npos);
+  }
+}
+
 // --- x(...); the values are 100 i + 10 j + k at x[i, j, k] ---
 
 // [2, 3, 4]

@@ -32,6 +32,24 @@ enum class TangentRule : uint8_t {
   written,      ///< it computes the tangent itself, when BackwardPass::tangents is given
 };
 
+/// Which rows of the inputs, along the first axis, row r of an operation's result depends on: of all inputs but
+/// weights, for which the operation returns a gradient per example (BackwardPass::examples). Losses per example whose
+/// operations keep the examples apart need one backward pass; otherwise a second one may have to show that they do.
+enum class RowRule : uint8_t {
+  unknown,       ///< any
+  broadcast,     ///< rows r of the inputs that have the result's first axis: elementwise operations
+  weights,       ///< of none: inputs are weights, and rows of the result belong to indices
+  first,         ///< row r of the first input, which has the result's rank
+  normalized,    ///< the same if a weight shows that the first axis is not normalised
+  of_batch,      ///< the same if the second input has the result's rank, too: windows of a batch
+  attention,     ///< rows r of the first three inputs, if there is no fourth
+  product,       ///< of matrices: `first`; of batches of them: `broadcast`
+  classes,       ///< row r of the first input, which has one more axis
+  same_order,    ///< the first input's elements, in their order
+  another_axis,  ///< rows r of all inputs if sizes show that the axis that is cut or joined is not the first one
+  moved,         ///< row r of the input if the gradient is a view of dy, perhaps times a number, that shows it
+};
+
 /// Properties of an operation, for the tape and the tests.
 struct OpTraits {
   /// The backward is itself made of recorded operations; otherwise create_graph throws an Error that names the
@@ -40,6 +58,7 @@ struct OpTraits {
   /// The operation replaces elements by given numbers, which may be infinite: Tape::trap_nan() accepts them.
   bool selects = false;
   TangentRule tangent = TangentRule::by_backward;
+  RowRule rows = RowRule::unknown;
 };
 
 /// One constant per operation, with static lifetime, next to its definition: const Op kTanh{"tanh"}. Constructing it
@@ -58,7 +77,7 @@ struct Op : OpTraits {
 };
 
 /// An operation whose result has the shape that its inputs broadcast to, and whose Jacobian with respect to each input
-/// is symmetric: elementwise operations, where it is diagonal, and operations such as softmax.
+/// is symmetric, such as softmax.
 struct SymmetricOp : Op {
   SymmetricOp(std::string_view op, OpTraits traits = {}) : Op(op, with_rule(traits)) {}  // NOLINT: like Op
 
@@ -69,9 +88,16 @@ struct SymmetricOp : Op {
   }
 };
 
+/// A SymmetricOp whose Jacobians are diagonal.
+struct ElementwiseOp : SymmetricOp {
+  ElementwiseOp(std::string_view op, OpTraits traits = {})  // NOLINT: like Op
+      : SymmetricOp(op, {.selects = traits.selects, .rows = RowRule::broadcast}) {}
+};
+
 /// An operation that has its own rule for tangents: its backward must test BackwardPass::is_forward().
 struct RuledOp : Op {
-  RuledOp(std::string_view op) : Op(op, OpTraits{.tangent = TangentRule::written}) {}  // NOLINT: like Op
+  RuledOp(std::string_view op, RowRule rows = RowRule::unknown)  // NOLINT: like Op
+      : Op(op, OpTraits{.tangent = TangentRule::written, .rows = rows}) {}
 };
 
 /// The gradients of an operation's inputs, in the order of the inputs: a backward returns {dx, dw}, or just dx. An

@@ -14,4 +14,5 @@
 #include <tapegrad/autograd/operators.h>
 #include <tapegrad/autograd/products.h>
 #include <tapegrad/autograd/reductions.h>
+#include <tapegrad/autograd/softmax.h>
 #include <tapegrad/autograd/views.h>

@@ -4,6 +4,7 @@
 #include <tapegrad/train/internal/settings_json.h>
 
 #include <optional>
+#include <utility>
 
 namespace tapegrad::train {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 // Of JSON that json::text_of() wrote; nothing for other JSON.
 std::optional<std::string> string_of(const Json& json) {
   if (json.is_string()) return json.get<std::string>();
-  const Json& bytes = json::member(json, "bytes");
+  const Json& bytes = json["bytes"];
   if (!bytes.is_array()) return {};
   std::string text;
   for (const Json& byte : bytes) {
@@ -75,7 +76,7 @@ struct ReadValue {
 Json parse_settings(std::string_view where, std::string_view text, std::string_view task) {
   Json json = json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
   if (!json.is_object()) fail(where, fmt::format("the settings cannot be read: they are {}", json::shown(json)));
-  const std::string found = text_setting(where, "task", json::member(json, "task"));
+  const std::string found = text_setting(where, "task", std::as_const(json)["task"]);
   if (found != task) fail(where, fmt::format("expected the settings of the task {}, got settings of {}", task, found));
   const Json version = json.contains("version") ? json["version"] : Json(1);
   if (!version.is_number_integer()) reject_setting(where, "version", version);
@@ -96,7 +97,7 @@ void read_settings(std::string_view where, const Json& json, const nn::Fields& f
 std::string task_of_json(std::string_view where, std::string_view text) {
   const Json json =
       json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the JSON of the settings {}", why)); });
-  const Json& task = json::member(json, "task");
+  const Json& task = json["task"];
   return task.is_string() ? task.get<std::string>() : "";
 }
 

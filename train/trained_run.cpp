@@ -96,7 +96,7 @@ void add_lora(const ModelFile& file, nn::AnyDecoder& model) {
 
 nn::AnyDecoder decoder_of(const ModelFile& file, int64_t tokens, std::vector<int64_t>& ends) {
   nn::AnyDecoder model = [&]() -> nn::AnyDecoder {
-    if (const Json& llama = json::member(file.settings, "llama"); llama.is_string()) {
+    if (const Json& llama = file.settings["llama"]; llama.is_string()) {
       const auto text = llama.get<std::string>();
       const nn::LlamaConfig config = nn::llama_config_of_hugging_face(text, "config");
       ends = nn::ends_of_hugging_face(text, "config");
@@ -156,7 +156,7 @@ TrainedRun load_run(const fs::path& folder) {
       nn::eval(model);
       TrainedRun run(file.task, std::move(model));
       // The setting of a task whose token 0 is no padding.
-      run.hides_padding_ = json::member(file.settings, "tutorial_masks") != Json(false);
+      run.hides_padding_ = file.settings["tutorial_masks"] != Json(false);
       return run;
     }
   } catch (const Error& e) {

@@ -9,26 +9,9 @@
 
 #include <algorithm>
 #include <span>
-#include <string_view>
 
 namespace tapegrad::detail {
 namespace {
-
-using Names = std::span<const std::string_view>;
-
-// Row r of the result, along its first axis, depends on rows r of the inputs that have this axis; the others broadcast.
-constexpr std::string_view kBroadcast[] = {
-    "abs",        "add",      "clamp", "contiguous",  "cos",  "div",    "dropout", "elu",  "exp",
-    "expand",     "gelu",     "log",   "masked_fill", "mul",  "neg",    "pow",     "relu", "sigmoid",
-    "leaky_relu", "softplus", "silu",  "sin",         "sqrt", "square", "sub",     "tanh", "where"};
-// On row r of the first input, which has the result's first axis. A weight has a gradient per example.
-constexpr std::string_view kFirst[] = {"group_norm", "instance_norm", "linear"};
-constexpr std::string_view kNorms[] = {"layer_norm", "layer_norm_std", "rms_norm"};
-constexpr std::string_view kWindows[] = {"conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d"};
-constexpr std::string_view kSameOrder[] = {"reshape", "squeeze", "to", "unsqueeze"};
-constexpr std::string_view kCuts[] = {"cat", "select", "slice"};
-// The gradient is a view of dy, or of dy times a number.
-constexpr std::string_view kMoves[] = {"mean", "permute", "sum", "transpose"};
 
 // A result with the rows of the examples, in order.
 class RowsOf {
@@ -44,21 +27,23 @@ class RowsOf {
   // Whether the operation is known to keep them apart; then take(position) is called for each input that has them, too.
   template <class Take>
   bool are_kept(const Take& take) const {
-    const auto is_in = [this](Names names) { return std::ranges::find(names, node_.op->name) != names.end(); };
     const auto rows = [&](std::size_t count, int rank) { return take_rows(take, count, rank); };
-    const auto is = [this](std::string_view name) { return node_.op->name == name; };
-    if (std::ranges::count(Op::all(), node_.op->name, &Op::name) != 1) return false;  // a namesake may do anything
-    if (is_in(kBroadcast) || (is("matmul") && y_.rank() > 2)) return take_broadcast(take);
-    if (is("cross_entropy")) return rows(1, y_.rank() + 1);
-    if (is_in(kSameOrder)) return take(inputs_[0]), true;
-    if (is_in(kMoves)) return rows_are_moved() && rows(1, 0);
-    if (is_in(kCuts)) return cuts_another_axis() && rows(inputs_.size(), 0);
-    if (y_.rank() < 2) return false;
-    if (is("embedding")) return true;
-    if (is_in(kFirst) || is("matmul")) return rows(1, y_.rank());
-    if (is_in(kNorms)) return (has_rank_below(1) || has_rank_below(2)) && rows(1, y_.rank());
-    if (is_in(kWindows)) return !is_constant(1) && shape(1).rank() == y_.rank() && rows(1, y_.rank());  // of a batch
-    return is("scaled_dot_product_attention") && y_.rank() > 2 && is_constant(3) && rows(3, y_.rank());
+    const int rank = y_.rank();
+    switch (node_.op->rows) {
+      case RowRule::unknown: return false;
+      case RowRule::broadcast: return take_broadcast(take);
+      case RowRule::weights: return rank > 1;
+      case RowRule::first: return rank > 1 && rows(1, rank);
+      case RowRule::normalized: return rank > 1 && (has_rank_below(1) || has_rank_below(2)) && rows(1, rank);
+      case RowRule::of_batch: return rank > 1 && !is_constant(1) && shape(1).rank() == rank && rows(1, rank);
+      case RowRule::attention: return rank > 2 && is_constant(3) && rows(3, rank);
+      case RowRule::product: return rank > 2 ? take_broadcast(take) : rank > 1 && rows(1, rank);
+      case RowRule::classes: return rows(1, rank + 1);
+      case RowRule::same_order: return take(inputs_[0]), true;
+      case RowRule::another_axis: return cuts_another_axis() && rows(inputs_.size(), 0);
+      case RowRule::moved: return rows_are_moved() && rows(1, 0);
+    }
+    return false;
   }
 
  private:

@@ -15,16 +15,19 @@ namespace {
 
 struct NamedFunction {
   std::string_view name;
-  Tensor (*function)(const Tensor&);
+  Tensor (*function)(const Tensor&, double parameter);
+  std::optional<double> parameter = {};  // its default; empty: the function has none
 };
 // In the order of the enum.
 constexpr NamedFunction kActivations[] = {
-    {"relu", [](const Tensor& x) { return relu(x); }},
-    {"gelu", [](const Tensor& x) { return gelu(x); }},
-    {"gelu_tanh", [](const Tensor& x) { return gelu(x, Gelu::tanh); }},
-    {"silu", [](const Tensor& x) { return silu(x); }},
-    {"tanh", [](const Tensor& x) { return tapegrad::tanh(x); }},
-    {"sigmoid", [](const Tensor& x) { return sigmoid(x); }},
+    {"relu", [](const Tensor& x, double) { return relu(x); }},
+    {"gelu", [](const Tensor& x, double) { return gelu(x); }},
+    {"gelu_tanh", [](const Tensor& x, double) { return gelu(x, Gelu::tanh); }},
+    {"silu", [](const Tensor& x, double) { return silu(x); }},
+    {"tanh", [](const Tensor& x, double) { return tapegrad::tanh(x); }},
+    {"sigmoid", [](const Tensor& x, double) { return sigmoid(x); }},
+    {"leaky_relu", [](const Tensor& x, double slope) { return leaky_relu(x, slope); }, 0.01},
+    {"elu", [](const Tensor& x, double alpha) { return elu(x, alpha); }, 1.},
 };
 
 constexpr auto kActivationNames = [] {
@@ -34,21 +37,35 @@ constexpr auto kActivationNames = [] {
   return names;
 }();
 
-const NamedFunction& entry_of(Activation activation) { return kActivations[static_cast<std::size_t>(activation)]; }
+const NamedFunction& entry_of(const Activation& activation) { return kActivations[activation.kind]; }
 
 }  // namespace
 
+void Activation::check() const {
+  if (parameter && !entry_of(*this).parameter)
+    fail("activation", "{} has no parameter, got {:g}", name(*this), *parameter);
+}
+
 std::span<const std::string_view> activation_names() { return kActivationNames; }
 
-Tensor activate(Activation activation, const Tensor& x) { return entry_of(activation).function(x); }
+Tensor activate(const Activation& activation, const Tensor& x) {
+  activation.check();
+  const NamedFunction& entry = entry_of(activation);
+  return entry.function(x, activation.parameter.value_or(entry.parameter.value_or(0)));
+}
 
-std::string_view name(Activation activation) { return entry_of(activation).name; }
+std::string_view name(const Activation& activation) { return entry_of(activation).name; }
 
 Activation activation_named(std::string_view name) {
   const auto* const found = std::find(kActivationNames.begin(), kActivationNames.end(), name);
   if (found == kActivationNames.end())
     fail("activation", "expected one of {}, got \"{}\"", fmt::join(kActivationNames, ", "), name);
-  return static_cast<Activation>(found - kActivationNames.begin());
+  return static_cast<Activation::Kind>(found - kActivationNames.begin());
+}
+
+std::string describe(const Activation& activation) {
+  const std::string kind = fmt::format("nn::Activation::{}", name(activation));
+  return activation.parameter ? fmt::format("{{{}, {:g}}}", kind, *activation.parameter) : kind;
 }
 
 PReLU::PReLU(int64_t channels, double start) {

@@ -1,22 +1,38 @@
-// Activations: an enum for configurations, and one module per function for lists of layers.
+// Activations: a value for configurations, and one module per function for lists of layers.
 #pragma once
 
 #include <tapegrad/nn/module.h>
 
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace tapegrad::nn {
 
+/// A function of each element as a setting: Activation::gelu, or, with its number, {Activation::leaky_relu, 0.2}.
 /// To add one: a value here, and a row of the table in activation.cpp.
-enum class Activation : uint8_t { relu, gelu, gelu_tanh, silu, tanh, sigmoid };
+struct Activation {
+  enum Kind : uint8_t { relu, gelu, gelu_tanh, silu, tanh, sigmoid, leaky_relu, elu };
 
-/// The names of all activations, in the order of the enum.
+  Activation(Kind kind = relu, std::optional<double> parameter = {}) : kind(kind), parameter(parameter) {}  // NOLINT
+  /// Error for a parameter of a function that has none.
+  void check() const;
+  bool operator==(const Activation&) const = default;
+
+  Kind kind;
+  std::optional<double> parameter;  ///< leaky_relu's slope, elu's alpha; empty: PyTorch's default
+};
+
+/// The names of all kinds, in the order of the enum.
 std::span<const std::string_view> activation_names();
-Tensor activate(Activation activation, const Tensor& x);
+Tensor activate(const Activation& activation, const Tensor& x);
 /// "relu", "gelu", ...; and back, with an Error for an unknown name that lists the known ones.
-std::string_view name(Activation activation);
+std::string_view name(const Activation& activation);
 Activation activation_named(std::string_view name);
+/// The C++ that makes it: "nn::Activation::gelu", or "{nn::Activation::elu, 0.5}".
+std::string describe(const Activation& activation);
 
 namespace detail {
 

@@ -20,7 +20,7 @@ Tensor FeedForward::operator()(const Tensor& x) const { return w_2(dropout(activ
 
 std::string FeedForward::describe() const {
   return fmt::format("nn::FeedForward({}, {}, {:g}{})", w_1.weight.inputs(), w_1.weight.outputs(), dropout.p,
-                     activation == Activation::relu ? "" : fmt::format(", nn::Activation::{}", name(activation)));
+                     activation == Activation::relu ? "" : ", " + nn::describe(activation));
 }
 
 SublayerConnection::SublayerConnection(int64_t hidden_size, double dropout_prob, double layer_norm_eps, bool post_norm)

@@ -76,7 +76,9 @@ void TransformerConfig::list(Fields& f) {
   f.add("num_attention_heads", "heads per attention", num_attention_heads, kPositive);
   f.add("intermediate_size", "width inside the feed-forward blocks", intermediate_size, kPositive);
   f.add("max_position_embeddings", "longest sequence that the model accepts", max_position_embeddings, kPositive);
-  f.add_named({.name = "activation", .help = "activation of the feed-forward blocks"}, activation, activation_names());
+  f.add_named({.name = "activation", .help = "activation of the feed-forward blocks"}, activation.kind,
+              activation_names());
+  f.add("activation_parameter", "leaky_relu's slope for x < 0, elu's alpha", activation.parameter);
   f.add_named(
       {.name = "norm", .help = "layer normalisation before each block (pre), or after each residual sum (post)"},
       post_norm, kNorms);
@@ -95,6 +97,7 @@ void TransformerConfig::check() const {
   require_divisible(kTransformerConfig, "hidden_size", hidden_size, "num_attention_heads", num_attention_heads);
   require(pad_token_id >= 0 && pad_token_id < vocab_size, kTransformerConfig,
           "expected pad_token_id in [0, vocab_size {}), got {}", vocab_size, pad_token_id);
+  activation.check();
   position_options.check();
   attention.check(relative_kind(positions, position_options), false);
 }

@@ -95,12 +95,12 @@ std::string template_of_folder(const fs::path& folder) {
   if (!is_there(file)) return {};
   const Json settings =
       json::parse(train::read_file(file, json::kMaxBytes), [&](const std::string& why) { fail(file.string(), why); });
-  const Json& found = json::member(settings, "chat_template");
+  const Json& found = settings["chat_template"];
   if (found.is_null()) return {};
   if (found.is_string()) return found.get<std::string>();
   std::vector<std::string> names;
   for (const Json& one : found.is_array() ? found : Json::array()) {
-    const Json &name = json::member(one, "name"), &text = json::member(one, "template");
+    const Json &name = one["name"], &text = one["template"];
     if (name == "default" && text.is_string()) return text.get<std::string>();
     names.push_back(json::shown(name));
   }

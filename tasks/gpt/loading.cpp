@@ -263,7 +263,7 @@ FoundModel find_model(std::string_view option, const std::filesystem::path& path
     FoundModel found{ModelSource::hugging_face, path, train::read_file(path / "config.json", json::kMaxBytes)};
     const std::string where = (path / "config.json").string();
     const Json json = json::parse(found.config, [&](const std::string& why) { fail(where, why); });
-    const Json& type = json::member(json, "model_type");
+    const Json& type = json["model_type"];
     found.model_type = type.is_string() ? type.get<std::string>() : "gpt2";
     if (found.model_type != "gpt2" && found.model_type != "llama")
       fail(where, fmt::format("expected the model_type gpt2 or llama, got \"{}\"", found.model_type));

@@ -37,7 +37,7 @@ void require_one_dropout(const FoundModel& found, const Given& given) {
   if (found.source != ModelSource::hugging_face || found.model_type != "gpt2" || contains(given, "drop-rate")) return;
   const Json json = json::parse(found.config, [&](const std::string& why) { fail(kFrom, why); });
   const auto rate = [&](const char* key) {
-    const Json& at = json::member(json, key);
+    const Json& at = json[key];
     return at.is_number() ? at.get<double>() : 0.1;
   };
   const double inner = rate("resid_pdrop"), attention = rate("attn_pdrop"), embedding = rate("embd_pdrop");

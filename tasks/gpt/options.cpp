@@ -68,8 +68,7 @@ LlamaSettings llama_of_text(const std::string& text, std::string_view where) {
   const Json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
   LlamaSettings llama{.config = nn::llama_config_of_hugging_face(text, where),
                       .ends = nn::ends_of_hugging_face(text, where)};
-  if (const Json& begin = json::member(json, "bos_token_id"); begin.is_number_unsigned())
-    llama.begin = begin.get<int64_t>();
+  if (const Json& begin = json["bos_token_id"]; begin.is_number_unsigned()) llama.begin = begin.get<int64_t>();
   return llama;
 }
 

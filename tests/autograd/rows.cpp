@@ -349,6 +349,18 @@ TEST(PerExample, OperationsShowTheAxis) {
   EXPECT_FALSE(shows([&](const Tensor& v) { return sum(heads(v).select(0, 1), 1); }));
   EXPECT_FALSE(shows([&](const Tensor& v) { return sum(linear(v, w).transpose(0, 1), {1, 2}); }));
   EXPECT_FALSE(shows([&](const Tensor& v) { return sum(softmax(linear(v, w), 0), {1, 2}); }));
+  // An operation of the user's own shows it by its rule.
+  static const ElementwiseOp kElementwise{"test_elementwise"};
+  static const Op kUnknown{"test_unknown"};
+  const auto twice = [&](const Op& op) {
+    return shows([&](const Tensor& v) {
+      const Tensor y = custom(
+          op, {linear(v, w)}, [](const Tensor& t) { return t * 2; }, [](const Tensor& dy) -> Grads { return dy * 2; });
+      return sum(y, {1, 2});
+    });
+  };
+  EXPECT_TRUE(twice(kElementwise));
+  EXPECT_FALSE(twice(kUnknown));
 }
 
 TEST(PerExample, OptionsAreChecked) {

@@ -31,6 +31,7 @@ OPERATIONS = {
     "scan": "ops/scan_and_loss witnesses/third_order",
     "segment": "ops/segment",
     "shape": "ops/index ops/elementwise",
+    "softmax": "ops/softmax_norm_loss derivative_limits",
     "special": "special cases/extreme_arguments",
 }
 PROGRAMS += [(f"autograd/ops/{folder}/", [("test_autograd", "ops/special_values " + files), ("test_nn", "per_example")]) for folder, files in OPERATIONS.items()]

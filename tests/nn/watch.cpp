@@ -160,6 +160,7 @@ TEST(Watch, CodeIsWhatMakesTheModule) {
   EXPECT_CODE(nn::Conv3d(2, 2, 3, {.dilation = {1, 2, 1}, .padding_mode = PadMode::replicate}));
   EXPECT_CODE(nn::FeedForward(4, 8, 0.1));
   EXPECT_CODE(nn::FeedForward(4, 8, 0, nn::Activation::gelu_tanh));
+  EXPECT_CODE(nn::FeedForward(4, 8, 0, {nn::Activation::elu, 0.5}));
   EXPECT_CODE(nn::GPTFeedForward(4));
   EXPECT_CODE(nn::LanguageHead(9, 4, false));
   EXPECT_CODE(nn::LanguageHead(9, 4, true));

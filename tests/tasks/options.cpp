@@ -116,6 +116,8 @@ TEST_F(TaskOptions, ActivationsAndNormsTrainAndResume) {
   successful(run_command({"test", "copy", "--model", folder / "post", "--count", "5", "--target", "0"}));
   EXPECT_TEXT(rejected(run_command({"train", "copy", "--resume", "--out", folder / "post", "--norm", "pre"})));
   EXPECT_TEXT(rejected(run_command({"train", "copy", "--activation", "swish"})));
+  EXPECT_TEXT(rejected(
+      run_command({"train", "copy", "--activation-parameter", "0.1", "--num-epochs", "0", "--out", folder / "x"})));
 }
 
 TEST_F(TaskOptions, GradientsAreClippedByValue) {

@@ -21,8 +21,7 @@ void each_line(const std::string& path, std::string_view text, const F& line) {
       fail("metrics", fmt::format("{}, line {}: {}", path, number, why));
     };
     const Json object = json::parse(text.substr(begin, end - begin), refuse);
-    if (!json::member(object, "step").is_number_integer() && !json::member(object, "epoch").is_number_integer() &&
-        !json::member(object, "bits").is_string())
+    if (!object["step"].is_number_integer() && !object["epoch"].is_number_integer() && !object["bits"].is_string())
       fail("metrics", fmt::format("{}, line {}: expected the object of a step or an epoch", path, number));
     if (!line(object, static_cast<int64_t>(end + 1))) return;
     begin = end + 1;
@@ -83,7 +82,7 @@ std::string rate_text(double value) {
 }
 
 std::optional<double> maybe(const Json& object, const char* key) {
-  const Json& found = json::member(object, key);
+  const Json& found = object[key];
   return found.is_number() ? std::optional(found.get<double>()) : std::nullopt;
 }
 
@@ -103,7 +102,7 @@ std::string figures_text(const std::vector<Figure>& figures) {
 
 std::vector<Figure> figures_of(const Json& step) {
   std::vector<Figure> figures;
-  const Json& found = json::member(step, "figures");
+  const Json& found = step["figures"];
   if (!found.is_object()) return figures;
   for (const auto& [name, value] : found.items())
     figures.push_back({name, value.is_number() ? value.get<double>() : kNotMeasured});
@@ -169,7 +168,7 @@ Metrics read_metrics(const fs::path& path) {
     } else {
       out.epochs.push_back(
           {object["epoch"].get<int64_t>(), loss_of(object), maybe(object, "accuracy").value_or(kNotMeasured), {}});
-      if (const Json& sample = json::member(object, "sample"); sample.is_string())
+      if (const Json& sample = object["sample"]; sample.is_string())
         out.epochs.back().sample = sample.get<std::string>();
     }
     return true;

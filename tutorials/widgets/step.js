@@ -235,6 +235,8 @@ touch.stepOperations = (() => {
     relu: [each((v) => Math.max(v, 0)), "y = max(x, 0)", "dx = dy where x > 0, else 0"],
     gelu: [([x], {form}) => x.map(form ? geluTanh : (v) => 0.5 * v * (1 + erf(v / Math.SQRT2))), ({form}) => (form ? "y = x/2 (1 + u), u = tanh(sqrt(2 / pi) (x + 0.044715 x^3))" : "y = x/2 (1 + erf(x / sqrt(2)))"), "dx = dy (P(X < x) + x p(x)), X standard normal, or the derivative of the form with tanh"],
     silu: [each((v) => v * sigmoid(v)), "y = x sigmoid(x)", "dx = dy sigmoid(x) (1 + x (1 - sigmoid(x)))"],
+    leaky_relu: [([x], {a}) => x.map((v) => (v > 0 ? v : a * v)), ({a}) => `y = max(x, 0) + ${a} min(x, 0)`, "dx = dy (x > 0 ? 1 : slope)"],
+    elu: [([x], {a}) => x.map((v) => (v > 0 ? v : a * Math.expm1(v))), ({a}) => `y = x > 0 ? x : ${a} (exp(x) - 1)`, "dx = dy (x > 0 ? 1 : alpha exp(x))"],
     tanh: [each(Math.tanh), "y = tanh(x)", "dx = dy (1 - y^2)"],
     sigmoid: [each(sigmoid), "y = sigmoid(x)", "dx = dy y (1 - y)"],
   };

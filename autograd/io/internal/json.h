@@ -40,9 +40,6 @@ Json parse(std::string_view text, const Refuse& refuse, int max_depth = kMaxDept
   fail("json", why);
 }
 
-// The member of an object; null for another value, and where there is none.
-inline const Json& member(const Json& value, std::string_view key) { return value[key]; }
-
 // A value for a message: its first 80 characters, in ASCII.
 inline std::string shown(const Json& value) {
   const std::string text = value.dump(-1, true, Json::BadUtf8::replace);

@@ -18,7 +18,7 @@
 namespace tapegrad {
 namespace {
 
-const RuledOp kAttention{"scaled_dot_product_attention"};
+const RuledOp kAttention{"scaled_dot_product_attention", RowRule::attention};
 const detail::OpPath kByHeads{kAttention, "by heads"}, kByBlocks{kAttention, "by blocks of keys"},
     kByLanes{kAttention, "with a head in each lane"};
 

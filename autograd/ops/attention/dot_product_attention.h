@@ -1,4 +1,4 @@
-// Softmax, and attention with all keys.
+// Attention with all keys.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -10,17 +10,7 @@ namespace tapegrad {
 
 class Generator;
 
-// --- softmax (ops/attention/softmax.cpp), floating ---
-
-/// exp(x) / sum(exp(x)) along an axis; zeros, with gradient 0, where all of x is -inf.
-Tensor softmax(const Tensor& x, int64_t axis = -1);
-/// The logarithm of softmax; -inf, with gradient 0, where all of x is -inf.
-Tensor log_softmax(const Tensor& x, int64_t axis = -1);
-/// softmax and log_softmax of x.to(dtype).
-inline Tensor softmax(const Tensor& x, int64_t axis, DType dtype) { return softmax(x.to(dtype), axis); }
-inline Tensor log_softmax(const Tensor& x, int64_t axis, DType dtype) { return log_softmax(x.to(dtype), axis); }
-
-// --- attention (ops/attention/attention.cpp), fused, floating ---
+// ops/attention/attention.cpp: fused, floating
 
 struct AttentionOptions {
   Tensor mask = {};  ///< bool (true: may be attended to), or floating (added to the scores); broadcasts to [..., T, S]

@@ -22,11 +22,11 @@
 namespace tapegrad {
 namespace {
 
-const Op kConv1d{"conv1d"};
-const Op kConv2d{"conv2d"};
+const Op kConv1d{"conv1d", {.rows = RowRule::of_batch}};
+const Op kConv2d{"conv2d", {.rows = RowRule::of_batch}};
 const Op kConv3d{"conv3d"};
-const Op kConvTranspose1d{"conv_transpose1d"};
-const Op kConvTranspose2d{"conv_transpose2d"};
+const Op kConvTranspose1d{"conv_transpose1d", {.rows = RowRule::of_batch}};
+const Op kConvTranspose2d{"conv_transpose2d", {.rows = RowRule::of_batch}};
 const Op kConvTranspose3d{"conv_transpose3d"};
 const Op kConvWeight{"conv_weight"};  // the gradient for the weight, which only backward records
 

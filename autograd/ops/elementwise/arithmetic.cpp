@@ -113,19 +113,19 @@ HWY_EXPORT(arithmetic_formulas);
 
 const ArithmeticFormulas& formulas() { return chosen<HWY_DISPATCH_TABLE(arithmetic_formulas)>(); }
 
-const SymmetricOp kAdd{"add"};
-const SymmetricOp kSub{"sub"};
-const SymmetricOp kMul{"mul"};
-const SymmetricOp kDiv{"div"};
-const SymmetricOp kPow{"pow"};
-const SymmetricOp kNeg{"neg"};
-const SymmetricOp kMaximum{"maximum"};
-const SymmetricOp kMinimum{"minimum"};
-const SymmetricOp kClamp{"clamp"};
-const SymmetricOp kFmod{"fmod"};
-const SymmetricOp kRemainder{"remainder"};
-const SymmetricOp kAtan2{"atan2"};
-const SymmetricOp kLerp{"lerp"};
+const ElementwiseOp kAdd{"add"};
+const ElementwiseOp kSub{"sub"};
+const ElementwiseOp kMul{"mul"};
+const ElementwiseOp kDiv{"div"};
+const ElementwiseOp kPow{"pow"};
+const ElementwiseOp kNeg{"neg"};
+const ElementwiseOp kMaximum{"maximum"};
+const ElementwiseOp kMinimum{"minimum"};
+const ElementwiseOp kClamp{"clamp"};
+const ElementwiseOp kFmod{"fmod"};
+const ElementwiseOp kRemainder{"remainder"};
+const ElementwiseOp kAtan2{"atan2"};
+const ElementwiseOp kLerp{"lerp"};
 
 // The loops of an operation on integers; without one for bool, bool operands are an error.
 struct IntegerLoops {

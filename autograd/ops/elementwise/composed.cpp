@@ -15,11 +15,11 @@
 namespace tapegrad {
 namespace {
 
-const SymmetricOp kClampBetween{"clamp_between"};
-const SymmetricOp kLogaddexp{"logaddexp"};
-const SymmetricOp kLogaddexp2{"logaddexp2"};
-const SymmetricOp kXlogy{"xlogy"};
-const SymmetricOp kXlog1py{"xlog1py"};
+const ElementwiseOp kClampBetween{"clamp_between"};
+const ElementwiseOp kLogaddexp{"logaddexp"};
+const ElementwiseOp kLogaddexp2{"logaddexp2"};
+const ElementwiseOp kXlogy{"xlogy"};
+const ElementwiseOp kXlog1py{"xlog1py"};
 constexpr std::string_view kClamp = "clamp";
 constexpr std::string_view kAddcdiv = "addcdiv";
 

@@ -268,7 +268,7 @@ consteval std::size_t place() {
 }
 
 template <Name kName>
-const SymmetricOp kOp{kName.view()};
+const ElementwiseOp kOp{kName.view()};
 
 template <Name kName>
 const Unary& function() {

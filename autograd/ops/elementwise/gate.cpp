@@ -125,7 +125,7 @@ HWY_EXPORT(gate_formulas);
 
 const GateFormulas& gates() { return chosen<HWY_DISPATCH_TABLE(gate_formulas)>(); }
 
-const SymmetricOp kPrelu{"prelu"};
+const ElementwiseOp kPrelu{"prelu"};
 const Op kGlu{"glu"};
 const Op kSwiglu{"swiglu"};
 

@@ -40,7 +40,7 @@ namespace {
 
 HWY_EXPORT(quotient_formulas);
 
-const SymmetricOp kDivRounded{"div_rounded"};
+const ElementwiseOp kDivRounded{"div_rounded"};
 
 int64_t truncated(int64_t a, int64_t b) {  // the smallest number divided by -1 would trap
   return b == -1 ? static_cast<int64_t>(0 - static_cast<uint64_t>(a)) : a / b;

@@ -77,10 +77,10 @@ HWY_EXPORT(select_kernels);
 
 const Selections& selections() { return chosen<HWY_DISPATCH_TABLE(select_kernels)>(); }
 
-const SymmetricOp kWhere{"where", {.selects = true}};
-const SymmetricOp kMaskedFill{"masked_fill", {.selects = true}};
-const SymmetricOp kTril{"tril"};
-const SymmetricOp kTriu{"triu"};
+const ElementwiseOp kWhere{"where", {.selects = true}};
+const ElementwiseOp kMaskedFill{"masked_fill", {.selects = true}};
+const ElementwiseOp kTril{"tril"};
+const ElementwiseOp kTriu{"triu"};
 
 MapKernel kernel_for(const Selection& selection, DType dtype) {
   if (is_half(dtype)) detail::refuse_to_compute(dtype);

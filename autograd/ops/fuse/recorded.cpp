@@ -12,7 +12,7 @@
 
 namespace tapegrad {
 
-const SymmetricOp kFuse{"fuse"};
+const ElementwiseOp kFuse{"fuse"};
 
 namespace {
 

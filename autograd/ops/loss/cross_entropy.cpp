@@ -186,7 +186,7 @@ HWY_EXPORT(cross_entropy_gradients);
 
 namespace {
 
-const Op kCrossEntropy{"cross_entropy"};
+const Op kCrossEntropy{"cross_entropy", {.rows = RowRule::classes}};
 
 // dy times the gradient of the loss. Logits that nobody else holds, such as those of a training step, become it: they
 // may be the largest tensor of the step.

@@ -175,8 +175,8 @@ HWY_EXPORT(group_norm_backward_rows);
 
 namespace {
 
-const Op kGroupNorm{"group_norm"};
-const Op kInstanceNorm{"instance_norm"};
+const Op kGroupNorm{"group_norm", {.rows = RowRule::first}};
+const Op kInstanceNorm{"instance_norm", {.rows = RowRule::first}};
 
 struct Rows {
   Tensor mean, scale;

@@ -211,9 +211,9 @@ HWY_EXPORT(norm_backward_rows);
 
 namespace {
 
-const Op kLayerNorm{"layer_norm"};
-const Op kLayerNormStd{"layer_norm_std"};
-const Op kRmsNorm{"rms_norm"};
+const Op kLayerNorm{"layer_norm", {.rows = RowRule::normalized}};
+const Op kLayerNormStd{"layer_norm_std", {.rows = RowRule::normalized}};
+const Op kRmsNorm{"rms_norm", {.rows = RowRule::normalized}};
 
 constexpr int64_t kGrain = 8192;     // elements for one thread to take at a time
 constexpr int64_t kMostBlocks = 64;  // parts of dweight and dbias

@@ -16,7 +16,7 @@
 namespace tapegrad {
 namespace {
 
-const RuledOp kLinear{"linear"};
+const RuledOp kLinear{"linear", RowRule::first};
 
 int64_t row_count(const Tensor& x) {
   int64_t count = 1;

@@ -12,7 +12,7 @@
 namespace tapegrad {
 namespace {
 
-const RuledOp kMatmul{"matmul"};
+const RuledOp kMatmul{"matmul", RowRule::product};
 
 template <class T>
 MatrixView<T> result(const Tensor& y) {

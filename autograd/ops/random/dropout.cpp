@@ -46,7 +46,7 @@ namespace {
 
 HWY_EXPORT(dropout_row);
 
-const SymmetricOp kDropout{"dropout"};
+const ElementwiseOp kDropout{"dropout"};
 
 // keep [x.shape()] bool. Linear in x, so it is its own derivative: dx = apply(dy, keep), to any order.
 Tensor apply(const Tensor& x, const Tensor& keep, double p) {

@@ -14,9 +14,9 @@
 namespace tapegrad {
 namespace {
 
-const RuledOp kSum{"sum"};
+const RuledOp kSum{"sum", RowRule::moved};
 const RuledOp kSumTo{"sum_to"};
-const RuledOp kMean{"mean"};
+const RuledOp kMean{"mean", RowRule::moved};
 const Op kVar{"var"};
 const Op kStd{"std"};
 const Op kProd{"prod"};

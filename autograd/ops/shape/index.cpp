@@ -14,7 +14,7 @@ namespace tapegrad {
 namespace {
 
 const Op kIndexSelect{"index_select"};
-const Op kEmbedding{"embedding"};
+const Op kEmbedding{"embedding", {.rows = RowRule::weights}};
 const Op kAddRows{"add_rows"};
 const Op kGather{"gather"};
 constexpr std::string_view kTakeAlongAxis = "take_along_axis";

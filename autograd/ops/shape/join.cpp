@@ -11,7 +11,7 @@
 namespace tapegrad {
 namespace {
 
-const RuledOp kCat{"cat"};
+const RuledOp kCat{"cat", RowRule::another_axis};
 const SymmetricOp kFlip{"flip"};
 constexpr std::string_view kStack = "stack";
 constexpr int64_t kMostParts = int64_t{1} << 24;

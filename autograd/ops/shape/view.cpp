@@ -15,17 +15,17 @@
 namespace tapegrad {
 namespace {
 
-const RuledOp kReshape{"reshape"};
-const RuledOp kTranspose{"transpose"};
-const RuledOp kPermute{"permute"};
-const RuledOp kSlice{"slice"};
+const RuledOp kReshape{"reshape", RowRule::same_order};
+const RuledOp kTranspose{"transpose", RowRule::moved};
+const RuledOp kPermute{"permute", RowRule::moved};
+const RuledOp kSlice{"slice", RowRule::another_axis};
 const Op kUnslice{"unslice"};
-const RuledOp kSelect{"select"};
-const RuledOp kExpand{"expand"};
-const RuledOp kSqueeze{"squeeze"};
-const RuledOp kUnsqueeze{"unsqueeze"};
-const SymmetricOp kContiguous{"contiguous"};
-const RuledOp kTo{"to"};
+const RuledOp kSelect{"select", RowRule::another_axis};
+const RuledOp kExpand{"expand", RowRule::broadcast};
+const RuledOp kSqueeze{"squeeze", RowRule::same_order};
+const RuledOp kUnsqueeze{"unsqueeze", RowRule::same_order};
+const ElementwiseOp kContiguous{"contiguous"};
+const RuledOp kTo{"to", RowRule::same_order};
 constexpr std::string_view kUnflatten = "unflatten";
 constexpr std::string_view kMovedim = "movedim";
 

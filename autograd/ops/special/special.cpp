@@ -83,18 +83,18 @@ constexpr Pair kSlopeOf{&special::GammaKernels::slope,
 constexpr Pair kDensityOf{&special::GammaKernels::density,
                           pairs([](double a, double x) { return special::gamma_density(a, x); })};
 
-const SymmetricOp kLgamma{"lgamma"};
-const SymmetricOp kDigamma{"digamma"};
-const SymmetricOp kPolygamma{"polygamma"};
-const SymmetricOp kErfc{"erfc"};
-const SymmetricOp kErfinv{"erfinv"};
-const SymmetricOp kI0{"i0"};
-const SymmetricOp kI1{"i1"};
-const SymmetricOp kI0e{"i0e"};
-const SymmetricOp kI1e{"i1e"};
-const SymmetricOp kIgamma{"igamma"};
-const SymmetricOp kIgammac{"igammac"};
-const SymmetricOp kGammaDensity{"gamma_density"};
+const ElementwiseOp kLgamma{"lgamma"};
+const ElementwiseOp kDigamma{"digamma"};
+const ElementwiseOp kPolygamma{"polygamma"};
+const ElementwiseOp kErfc{"erfc"};
+const ElementwiseOp kErfinv{"erfinv"};
+const ElementwiseOp kI0{"i0"};
+const ElementwiseOp kI1{"i1"};
+const ElementwiseOp kI0e{"i0e"};
+const ElementwiseOp kI1e{"i1e"};
+const ElementwiseOp kIgamma{"igamma"};
+const ElementwiseOp kIgammac{"igammac"};
+const ElementwiseOp kGammaDensity{"gamma_density"};
 const Op kImplicitGamma{"implicit_gamma", OpTraits{.twice = false, .tangent = TangentRule::written}};
 
 Tensor apply_special(const Op& op, const Special& of, const Tensor& x) {

@@ -41,14 +41,14 @@ TextExample read_line(const TextTask& task, std::string_view line, const std::st
   const Json json = json::parse(line, refuse);
   if (!json.is_object()) refuse("is not a JSON object");
   const auto text = [&](std::string_view key) {
-    const Json& found = json::member(json, key);
+    const Json& found = json[key];
     if (!found.is_string()) refuse(fmt::format("has no text \"{}\"", key));
     return found.get<std::string>();
   };
   TextExample example{.text = text("text"), .target = text(task.words.target)};
   if (!task.asks) return example;
   example.question = text("question");
-  const Json& start = json::member(json, "start");
+  const Json& start = json["start"];
   if (!start.is_number_integer()) refuse("has no whole number \"start\"");
   example.start = start.get<int64_t>();
   const bool inside = example.start >= 0 && example.start <= static_cast<int64_t>(example.text.size());

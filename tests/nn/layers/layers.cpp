@@ -115,6 +115,14 @@ TEST(Layers, Activations) {
   expect_floats(nn::activate(nn::Activation::silu, x), {-0.26894143F, 1.7615942F});
   expect_floats(nn::activate(nn::Activation::tanh, x), {-0.7615942F, 0.9640276F});
   expect_floats(nn::activate(nn::Activation::sigmoid, x), {0.26894143F, 0.8807971F});
+  expect_floats(nn::activate(nn::Activation::leaky_relu, x), {-0.01F, 2});
+  expect_floats(nn::activate({nn::Activation::leaky_relu, 0.25}, x), {-0.25F, 2});
+  expect_floats(nn::activate(nn::Activation::elu, x), {-0.63212055F, 2});
+  expect_floats(nn::activate({nn::Activation::elu, 0.5}, x), {-0.31606028F, 2});
+  EXPECT_EQ(error_of([&] {
+              nn::activate({nn::Activation::tanh, 0.5}, x);
+            }),
+            "[activation] tanh has no parameter, got 0.5");
   EXPECT_EQ(nn::activation_named("gelu_tanh"), nn::Activation::gelu_tanh);
   for (const std::string_view name : nn::activation_names()) EXPECT_EQ(nn::name(nn::activation_named(name)), name);
   EXPECT_EQ(error_of([] { nn::activation_named("gleu"); }),

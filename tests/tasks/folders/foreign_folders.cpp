@@ -64,6 +64,18 @@ TEST_F(FilesNextToTokenizers, AddedTokensAreMatchedAsAWhole) {
   }
 }
 
+TEST_F(FilesNextToTokenizers, AFileWithoutAddedTokensGetsThem) {
+  convert();
+  const json whole = json::parse(slurp(folder_ / "tokenizer.json"));
+  json rest = json::object();
+  for (const auto& [key, value] : whole.items())
+    if (key != "added_tokens") rest[key] = value;
+  write("tokenizer.json", rest);
+  write("added_tokens.json", {{"<|im_start|>", 6}});
+  write("special_tokens_map.json", {{"pad_token", "<pad>"}});  // whose id is in the vocabulary
+  EXPECT_EQ(load()->encode("hi<pad><|im_start|>hi"), (TokenIds{2, 5, 6, 2}));
+}
+
 TEST_F(FilesNextToTokenizers, SettingsThatChangeIdsAreErrors) {
   const auto said = [&](const std::string& line) {  // the name of a file, and what it contains
     const std::size_t blank = line.find(' ');

@@ -146,6 +146,7 @@ TEST(ExplainStep, ThePageComputesTheSame) {
                                                       {"copy", {"--positions", "t5"}}};
   for (const std::string_view name : nn::activation_names())
     runs.push_back({"copy", {"--activation", std::string(name)}});
+  runs.back().second = joined(runs.back().second, {"--activation-parameter", "0.5"});
   for (const auto& [task, more] : runs) {
     SCOPED_TRACE(task + (more.empty() ? "" : " " + more[1]));
     const std::string run = trained(folder, task, more);

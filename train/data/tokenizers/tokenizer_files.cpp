@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace tapegrad::data {
 
@@ -49,7 +50,7 @@ std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const
 // ---- tokenizer.json ----
 
 bool is_set(const Json& object, const char* key) {  // present, and neither null, false, "" nor []
-  const Json& found = json::member(object, key);
+  const Json& found = object[key];
   if (found.is_boolean()) return found.get<bool>();
   if (found.is_string()) return !found.string().empty();
   if (found.is_null() || found.is_structured()) return !found.empty();
@@ -58,7 +59,7 @@ bool is_set(const Json& object, const char* key) {  // present, and neither null
 
 std::string kind_of(const Json& object, const char* key) {  // its "type"; empty where there is nothing
   if (!is_set(object, key)) return "";
-  const Json &found = json::member(object, key), &type = json::member(found, "type");
+  const Json &found = object[key], &type = found["type"];
   return type.is_string() ? type.get<std::string>() : shown(found);
 }
 
@@ -89,7 +90,7 @@ void check_keys(const FileName& place, const char* part, const Json& object, con
 // The same for the part `name`, and for those of which it is a Sequence.
 void check_part(const FileName& place, const Json& json, const char* name, const char* list,
                 const json::KnownKeys& known) {
-  const Json &part = json::member(json, name), &parts = json::member(part, list);
+  const Json &part = json[name], &parts = part[list];
   const std::string prefix = fmt::format("{}: ", name);
   check_keys(place, prefix.c_str(), part, known);
   if (!parts.is_array()) return;
@@ -107,17 +108,17 @@ void check_all_keys(const FileName& place, const Json& json) {
 
 // The token that a template post-processor puts before a text; an empty text for none, nothing for other templates.
 std::optional<std::string> template_start(const Json& after) {
-  const Json& single = json::member(after, "single");
+  const Json& single = after["single"];
   if (!single.is_array() || single.empty() || single.size() > 2) return {};
   if (!single.back().is_object() || !single.back().contains("Sequence")) return {};
   if (single.size() == 1) return is_set(after, "special_tokens") ? std::nullopt : std::optional<std::string>("");
-  const Json& id = json::member(json::member(single.front(), "SpecialToken"), "id");
+  const Json& id = single.front()["SpecialToken"]["id"];
   return id.is_string() ? id.get<std::string>() : std::optional<std::string>();
 }
 
 // Error if the template means other tokens by a name than the added token of this id.
 void check_template_token(const FileName& place, const Json& after, const std::string& name, int64_t id) {
-  const Json& ids = json::member(json::member(json::member(after, "special_tokens"), name), "ids");
+  const Json& ids = after["special_tokens"][name]["ids"];
   if (!ids.is_null() && ids != Json::array({id}))
     place.fail_with("expected the ids [{}] of \"{}\" in the post_processor, got {}", id, name, json::shown(ids));
 }
@@ -126,10 +127,10 @@ void check_template_token(const FileName& place, const Json& after, const std::s
 int64_t begin_of(const FileName& place, const Json& json, const BytePairs& pairs) {
   const std::string kind = kind_of(json, "post_processor");
   if (kind.empty() || kind == "ByteLevel") return -1;
-  const Json &whole = json["post_processor"], &list = json::member(whole, "processors");
+  const Json &whole = json["post_processor"], &list = whole["processors"];
   int64_t begin = -1;
   for (const Json& part : kind == "Sequence" && list.is_array() ? list : Json::array({whole})) {
-    const Json& type = json::member(part, "type");
+    const Json& type = part["type"];
     if (type == "ByteLevel") continue;
     const auto start = type == "TemplateProcessing" ? template_start(part) : std::optional<std::string>();
     if (start && start->empty()) continue;
@@ -149,34 +150,33 @@ int64_t begin_of(const FileName& place, const Json& json, const BytePairs& pairs
 
 // A splitter by a known pattern, and then ByteLevel without its own: as in Llama-3.
 WordPattern pattern_of(const FileName& place, const Json& splitter) {
-  const Json& list = json::member(splitter, "pretokenizers");
+  const Json& list = splitter["pretokenizers"];
   const bool two = list.is_array() && list.size() == 2;
-  if (!two || json::member(list[0], "type") != "Split" || json::member(list[1], "type") != "ByteLevel")
+  if (!two || list[0]["type"] != "Split" || list[1]["type"] != "ByteLevel")
     place.fail_with("expected a pre_tokenizer of Split and ByteLevel, got another Sequence");
   const Json &split = list[0], &level = list[1];
   if (is_set(level, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
   if (!level.contains("use_regex") || is_set(level, "use_regex")) {
     place.fail_with("use_regex true of the pre_tokenizer's second part is not supported");
   }
-  if (is_set(split, "invert") || json::member(split, "behavior") != "Isolated")
+  if (is_set(split, "invert") || split["behavior"] != "Isolated")
     place.fail_with("expected a pre_tokenizer that isolates words, got another behavior");
-  if (json::member(json::member(split, "pattern"), "Regex") != Json(kLlama3Pattern))
+  if (split["pattern"]["Regex"] != Json(kLlama3Pattern))
     place.fail_with("expected the pattern of Llama-3's words in the pre_tokenizer, got another one");
   return WordPattern::llama3;
 }
 
 // ---- pieces: Llama-2, TinyLlama ----
 
-bool is_piece_space(const Json& object, const char* key) { return json::member(object, key) == Json(kPieceSpace); }
+bool is_piece_space(const Json& object, const char* key) { return object[key] == Json(kPieceSpace); }
 
 // The normalizer that puts U+2581 before the text and for its spaces.
 bool prepends_spaces(const Json& normalizer) {
-  const Json& parts = json::member(normalizer, "normalizers");
+  const Json& parts = normalizer["normalizers"];
   if (!parts.is_array() || parts.size() != 2) return false;
   const Json &prepend = parts[0], &replace = parts[1];
-  return json::member(prepend, "type") == "Prepend" && is_piece_space(prepend, "prepend") &&
-         json::member(replace, "type") == "Replace" && is_piece_space(replace, "content") &&
-         json::member(replace, "pattern") == Json{{"String", " "}};
+  return prepend["type"] == "Prepend" && is_piece_space(prepend, "prepend") && replace["type"] == "Replace" &&
+         is_piece_space(replace, "content") && replace["pattern"] == Json{{"String", " "}};
 }
 
 PieceSpace piece_space_of(const FileName& place, const Json& json) {
@@ -214,7 +214,7 @@ void check_piece_decoder(const FileName& place, const Json& json, PieceSpace spa
 }
 
 const Json& model_of(const FileName& place, const Json& json) {
-  const Json& model = json::member(json, "model");
+  const Json& model = json["model"];
   if (!model.is_object()) place.fail_with("has no \"model\" (is this a tokenizer.json?)");
   if (is_set(model, "type") && model["type"] != "BPE")
     place.fail_with("expected a BPE model (byte pairs), got {}", shown(model["type"]));
@@ -225,7 +225,7 @@ const Json& model_of(const FileName& place, const Json& json) {
 }
 
 void add_merges(const FileName& place, const Json& model, Assembly& assembly) {
-  const Json& merges = json::member(model, "merges");
+  const Json& merges = model["merges"];
   if (!merges.is_array()) place.fail_with("the model has no list of \"merges\"");
   std::size_t number = 0;
   std::string left, right;
@@ -244,7 +244,7 @@ void add_merges(const FileName& place, const Json& model, Assembly& assembly) {
 void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
   if (!is_set(json, "added_tokens")) return;
   for (const Json& added : json["added_tokens"]) {
-    const Json &content = json::member(added, "content"), &id = json::member(added, "id");
+    const Json &content = added["content"], &id = added["id"];
     const bool known = id.is_number_unsigned() && id.get<uint64_t>() < kMostIds;
     if (!known || !content.is_string() || content.string().empty())
       place.fail_with("expected added tokens with content and id, got {}", shown(added));
@@ -258,14 +258,13 @@ void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
 
 // Adds the tokens that other files of the folder name and the JSON lacks; true if there are any.
 bool add_folder_tokens(const detail::FolderTokens& folder, Json& json) {
-  const Json &model = json::member(json, "model"), &vocabulary = json::member(model, "vocab");
-  if (!model.is_object()) return false;  // an error elsewhere
+  if (!std::as_const(json)["model"].is_object()) return false;  // an error elsewhere
   Json& added = json["added_tokens"];
   if (added.is_null()) added = Json::array();
+  const Json& vocabulary = std::as_const(json)["model"]["vocab"];
   std::unordered_map<std::string, Json> ids;
   for (const Json& token : added)
-    if (const Json& content = json::member(token, "content"); content.is_string())
-      ids[content.get<std::string>()] = json::member(token, "id");
+    if (const Json& content = token["content"]; content.is_string()) ids[content.get<std::string>()] = token["id"];
   bool changed = false;
   for (const detail::FolderToken& token : folder.tokens) {
     const FileName place{token.file};

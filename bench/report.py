@@ -1,8 +1,9 @@
 """Results of bench/run.py: their statistics, the table, and the comparison of two of them."""
 import statistics
 
-PEER_NAMES = {"A": "A: PyTorch as installed", "B": "B: PyTorch with all of MKL's kernels", "jax": "JAX", "libtorch": "LibTorch",
-              "llama.cpp": "llama.cpp", "CTranslate2": "CTranslate2"}
+PEER_NAMES = {"before": "before: the build of --before", "A": "A: PyTorch as installed",
+              "B": "B: PyTorch with all of MKL's kernels", "jax": "JAX", "libtorch": "LibTorch", "llama.cpp": "llama.cpp",
+              "CTranslate2": "CTranslate2"}
 
 
 def spread(values):

@@ -190,7 +190,8 @@ def options_of(arguments):
                              "PYTHON, or python3)")
     parser.add_argument("--build", metavar="DIR", default=os.path.join(TOP, "build", "release"))
     parser.add_argument("--no-build", action="store_true", help="measure what is built already, in the folder --build")
-    parser.add_argument("--ours", action="store_true", help="without peers")
+    parser.add_argument("--before", metavar="DIR", help="a build of another commit, with its benchmarks, as one more peer")
+    parser.add_argument("--ours", action="store_true", help="without the peers of other projects")
     parser.add_argument("--list", action="store_true", help="list the rows")
     parser.add_argument("--compare", nargs=2, metavar=("BEFORE", "NOW"), help="compare two results")
     options = parser.parse_args(arguments)
@@ -231,6 +232,8 @@ def about(peers):
                 continue
             version = sides.version_of(peer.python, "torch")
             texts[peer.key] = f"PyTorch {version}, malloc that keeps memory; {peer.linear_gflops():.0f} GFLOP/s in linear [256, 768] -> 3072"
+        elif isinstance(peer, sides.Before):
+            texts[peer.key] = peer.build
         elif isinstance(peer, sides.Generation):
             texts[peer.key] = peer.version
         else:
@@ -256,7 +259,7 @@ def run(options):
         print(f"bench: the machine is busy (load {load:.2f}); each row says how much of it others used", file=sys.stderr)
     commit = subprocess.run(["git", "-C", TOP, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
     with tempfile.TemporaryDirectory() as folder:
-        peers = [] if options.ours else sides.peers(options, folder)
+        peers = sides.peers(options, folder)
         facts = {**machine(options), "processors": os.cpu_count(), "load": load}
         result = {"date": datetime.datetime.now().isoformat(timespec="seconds"), "commit": commit.stdout.strip() or "no commit",
                   "machine": facts, "peers": about(peers), "rounds": options.rounds, "seconds": options.seconds, "rows": []}

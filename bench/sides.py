@@ -221,6 +221,12 @@ class Ours:
         Process(self.steps(row, save=path), {}).close()
 
 
+class Before(Ours):
+    """Our programs of another build, such as that of an older commit."""
+
+    key = "before"
+
+
 class PyTorch:
     """A: as it is installed. B: with all of MKL's kernels; compiled: with torch.compile."""
 
@@ -323,9 +329,14 @@ def peers(options, folder):
         except Missing as why:
             print(f"bench: without {name}: {why}", file=sys.stderr)
 
+    if options.before:
+        add("the build before", lambda: Before(options.before, options.threads))
+
     def torch(key, **more):
         return PyTorch(key, options.python, options.threads, **more)
 
+    if options.ours:
+        return found
     if shutil.which(options.python) and version_of(options.python, "torch"):
         add("PyTorch", lambda: torch("A"))
         add("PyTorch with all of MKL's kernels", lambda: torch("B", kernels=all_kernels(folder)))

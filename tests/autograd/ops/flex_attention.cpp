@@ -180,6 +180,37 @@ TEST(FlexAttention, HasTheDerivativesOfItsFormulas) {
   });
 }
 
+// One language of formulas: what a score_mod writes, fuse takes, too, with bit-identical values and equal slopes.
+template <class F>
+void expect_a_formula_of_fuse(const F& formula) {
+  const auto of_lanes = [](const float(&lanes)[flex::kWidth]) {
+    return tensor(std::vector<float>(std::begin(lanes), std::end(lanes)));
+  };
+  flex::Score<float, true> x;
+  for (int i = 0; i < flex::kWidth; ++i) {
+    x.value[i] = 0.375F * static_cast<float>(i) - 2.7F;
+    x.slope[i] = 1;
+  }
+  const Tensor scores = of_lanes(x.value).as_leaf();
+  const flex::Score<float, true> y = formula(x);
+  Tape tape;
+  const Tensor fused = fuse(formula, scores);
+  EXPECT_TRUE(same_bits(fused.detach(), of_lanes(y.value))) << fused;
+  expect_close({tape.backward(sum(fused))[scores]}, {of_lanes(y.slope)}, 1e-5);
+}
+
+TEST(FlexAttention, FormulasAreFormulasOfFuse) {
+  expect_a_formula_of_fuse([](auto score) { return 20 * tanh(score / 20); });
+  expect_a_formula_of_fuse([](auto score) { return where(score > 0 && !(score >= 2), exp(-score), score * score); });
+  expect_a_formula_of_fuse([](auto score) { return log(1 + abs(score)) - sqrt(score * score + 0.5); });
+  expect_a_formula_of_fuse([](auto score) { return min(sigmoid(score), 0.5) + max(score, 0.25 * score); });
+  expect_a_formula_of_fuse([](auto score) {
+    auto y = score;
+    y += 1, y *= score, y -= 0.5, y /= 3;
+    return where(score != 0.3 || score == 0.3, y, score);
+  });
+}
+
 TEST(FlexAttention, TablesAreIndexedByNumbersAndPositions) {
   const flex::Table<int64_t> ids(tensor({{1, 2, 3}, {4, 5, 6}}));
   const flex::Table<float> row(tensor({0.5, 0.25, 2.0}));

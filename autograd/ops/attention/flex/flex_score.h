@@ -7,8 +7,8 @@
 //     return where(k <= q, score - slopes(h) * (q - k), score);
 //   };
 //
-// Functions, found by their arguments: abs, sqrt, exp, log, tanh, sigmoid, min, max, where; of positions: abs, min, max
-// and %.
+// The language is that of fuse (fuse.h): a formula of the score alone can be given to either. Functions, found by their
+// arguments: abs, sqrt, exp, log, tanh, sigmoid, min, max, where; of positions: abs, min, max and %.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>

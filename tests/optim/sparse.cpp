@@ -335,6 +335,23 @@ TEST(Sparse, Errors) {
   EXPECT_ERROR(trapped());
   const nn::Embedding other = table_of(true);
   EXPECT_ERROR(sgd->step(gradients_of(other, 0)));
+  // Of an operation of the user's own.
+  static const Op kPicks{"picks"};
+  const Tensor p = zeros({3, 2}).as_leaf();
+  const auto picks = [&](const RowGradient& rows) {
+    Tape tape;
+    (void)tape.backward(sum(record(kPicks, zeros({2}), {p}, [&](const Tensor&, const BackwardPass& pass) -> Grads {
+      *pass.rows = rows;
+      return Tensor();
+    })));
+  };
+  picks({3, tensor({0, 2}), ones({2, 2})});
+  EXPECT_ERROR(picks({4, tensor({0, 2}), ones({2, 2})}));
+  EXPECT_ERROR(picks({3, tensor({0, 2}), ones({2, 3})}));
+  EXPECT_ERROR(picks({3, tensor({0, 2}), ones({2, 2}, kFloat64)}));
+  EXPECT_ERROR(picks({3, tensor({0, 2}), ones({1, 4}).expand({2, 4}).slice(1, 0, 4, 2)}));
+  EXPECT_ERROR(picks({3, tensor({0, 3}), ones({2, 2})}));
+  EXPECT_ERROR(picks({3, tensor({2, 2}), ones({2, 2})}));
 }
 
 TEST(Sparse, IsAnErrorForSeveralProcesses) {

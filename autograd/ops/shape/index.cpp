@@ -259,9 +259,7 @@ Tensor gather(const Tensor& x, int64_t axis, const Tensor& index) {
       }
     });
   });
-  auto backward = [shape = x.shape(), i, ids](const Tensor& dy) -> Grads {
-    return scatter_add(zeros(shape, dy.dtype()), i, ids, dy);
-  };
+  auto backward = [shape = x.shape(), i, ids](const Tensor& dy) -> Grads { return elements_added(dy, shape, i, ids); };
   return with_settings(record(kGather, y, {x}, std::move(backward)), "axis", i, "ids", index);
 }
 

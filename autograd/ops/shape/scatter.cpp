@@ -28,10 +28,9 @@ void require_one_type(std::string_view where, const Tensor& x, std::string_view 
 
 // --- elements along an axis ---
 
-// A copy of x; calls f(element, values[k]) for the element at each index along the axis, in the order of the index
-// within a line. Different lines never overlap. with() calls a function with the type of elements.
-Tensor with_elements(const Tensor& x, int axis, const Tensor& ids, const Tensor& source, auto with, auto f) {
-  const Tensor y = x.clone();
+// y, which has no other handle, after f(element, values[k]) of the element at each index along the axis, in the order
+// of the index within a line. Different lines never overlap. with() calls a function with the type of elements.
+Tensor with_elements(Tensor y, int axis, const Tensor& ids, const Tensor& source, auto with, auto f) {
   with([&]<class T>(T) {
     const T* from = static_cast<const T*>(source.raw_data());
     T* to = static_cast<T*>(y.mutable_raw_data());
@@ -75,7 +74,12 @@ Tensor of_source(const Tensor& dvalues, const Shape& source) {
 
 Tensor scattered(const Tensor& x, int axis, const Tensor& ids, const Tensor& source) {
   const auto with = [&](const auto& f) { with_type_of_size(x.dtype(), f); };
-  return with_elements(x, axis, ids, source, with, [](auto& to, auto value) { to = value; });
+  return with_elements(x.clone(), axis, ids, source, with, [](auto& to, auto value) { to = value; });
+}
+
+Tensor increased(Tensor y, int axis, const Tensor& ids, const Tensor& source) {
+  const auto with = [&](const auto& f) { with_type(y.dtype(), f); };
+  return with_elements(y, axis, ids, source, with, [](auto& to, auto value) { to = wrapping_sum(to, value); });
 }
 
 // The index of scatter and scatter_add, checked.
@@ -115,11 +119,15 @@ Tensor scatter_add(const Tensor& x, int64_t axis, const Tensor& index, const Ten
   const int i = normal_axis(kScatterAdd.name, axis, x.shape());
   const Tensor ids = require_index(kScatterAdd, x, i, index, source);
   if (is_narrow_integer(x.dtype())) return scatter_add(x.to(kInt64), i, ids, source.to(kInt64)).to(x.dtype());
-  const auto with = [&](const auto& f) { with_type(x.dtype(), f); };
-  const Tensor y = with_elements(x, i, ids, source, with, [](auto& to, auto value) { to = wrapping_sum(to, value); });
-  return record(kScatterAdd, y, {x, source}, [i, ids, from = source.shape()](const Tensor& dy) -> Grads {
-    return {dy, of_source(gather(dy, i, ids), from)};
-  });
+  return record(kScatterAdd, increased(x.clone(), i, ids, source), {x, source},
+                [i, ids, from = source.shape()](const Tensor& dy) -> Grads {
+                  return {dy, of_source(gather(dy, i, ids), from)};
+                });
+}
+
+Tensor elements_added(const Tensor& dy, const Shape& shape, int axis, const Tensor& ids) {
+  const Tensor none = zeros(shape, dy.dtype());
+  return needs_grad(dy) ? scatter_add(none, axis, ids, dy) : increased(none, axis, ids, dy);
 }
 
 // --- slices of an axis ---

@@ -54,6 +54,10 @@ void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source
 /// The same, but replaces them; the last of several slices for one place remains.
 void put_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source);
 
+/// The gradient of gather() from that of its result: zeros of this shape, to which dy is added at ids, which are in
+/// range. Recorded if dy is.
+Tensor elements_added(const Tensor& dy, const Shape& shape, int axis, const Tensor& ids);
+
 /// The places x[i, j, ...]: slices of one axis, after the axes of x were permuted and the indexed ones merged.
 struct Places {
   Dims order;    // of the axes of x, with the indexed ones adjacent

@@ -18,7 +18,7 @@
 
 namespace tapegrad {
 
-extern const SymmetricOp kFuse;
+extern const ElementwiseOp kFuse;
 
 /// One step: an operand of the formula, a number, or an action on earlier terms.
 struct FuseTerm {

@@ -79,25 +79,24 @@ struct Op : OpTraits {
 /// An operation whose result has the shape that its inputs broadcast to, and whose Jacobian with respect to each input
 /// is symmetric, such as softmax.
 struct SymmetricOp : Op {
-  SymmetricOp(std::string_view op, OpTraits traits = {}) : Op(op, with_rule(traits)) {}  // NOLINT: like Op
-
- private:
-  static OpTraits with_rule(OpTraits traits) {
-    traits.tangent = TangentRule::symmetric;
-    return traits;
-  }
+  SymmetricOp(std::string_view op, OpTraits traits = {}) : Op(op, traits) {
+    tangent = TangentRule::symmetric;
+  }  // NOLINT
 };
 
 /// A SymmetricOp whose Jacobians are diagonal.
 struct ElementwiseOp : SymmetricOp {
-  ElementwiseOp(std::string_view op, OpTraits traits = {})  // NOLINT: like Op
-      : SymmetricOp(op, {.selects = traits.selects, .rows = RowRule::broadcast}) {}
+  ElementwiseOp(std::string_view op, OpTraits traits = {}) : SymmetricOp(op, traits) {  // NOLINT: like Op
+    rows = RowRule::broadcast;
+  }
 };
 
 /// An operation that has its own rule for tangents: its backward must test BackwardPass::is_forward().
 struct RuledOp : Op {
-  RuledOp(std::string_view op, RowRule rows = RowRule::unknown)  // NOLINT: like Op
-      : Op(op, OpTraits{.tangent = TangentRule::written, .rows = rows}) {}
+  RuledOp(std::string_view op, RowRule rule = RowRule::unknown) : Op(op) {  // NOLINT: like Op
+    tangent = TangentRule::written;
+    rows = rule;
+  }
 };
 
 /// The gradients of an operation's inputs, in the order of the inputs: a backward returns {dx, dw}, or just dx. An

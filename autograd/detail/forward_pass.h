@@ -1,10 +1,9 @@
-// Forward mode: tangents that are computed together with their tensors, and die with them. jvp and batch_jacobian are
-// made of it.
+// Forward mode, for jvp and batch_jacobian: tangents that are computed together with their tensors and freed with them.
 //
-// Forward passes and tapes nest in layers. What is recorded while a forward pass is alive gets a tangent at once from
-// the backward that the operation gives to record(), which is then dropped, or kept by the tape among the layers: the
-// one that encloses the pass, or one with OuterTensors::tangents that began in it. Tangents are computed in the layers
-// outside their pass, so that these differentiate them in turn.
+// Forward passes and tapes nest in layers. While a forward pass is in scope, the result of each recorded operation gets
+// its tangent at once, from the backward that record() is given. That backward is then dropped, or kept by the tape
+// among the layers: the one that encloses the pass, or one with OuterTensors::tangents that began in it. Tangents are
+// computed in the layers outside their pass, so that these layers can differentiate them.
 #pragma once
 
 #include <tapegrad/autograd/pool.h>
@@ -15,19 +14,19 @@
 
 namespace tapegrad::detail {
 
-/// The tangents of one forward pass, in the order of their tensors' places.
+/// The tangents of one forward pass, sorted by the TapeIndex of their tensors.
 struct Tangents {
   explicit Tangents(bool may_refuse) : may_refuse(may_refuse) {}
   struct Entry {
     TapeIndex of;
     Tensor tangent;
   };
-  std::vector<Entry> entries;  // not in the pool, whose lock a fork takes before that of the list of passes
-  int64_t numbered = 0;        // tensors that are on no tape
+  std::vector<Entry> entries;  // not in the pool: a fork locks the pool before the list of passes
+  int64_t numbered = 0;        // tensors on no tape that this pass has numbered
   const bool may_refuse;
   bool refused = false;
   const Tape* pass = nullptr;
-  const Tape* inner = nullptr;  // while tangents are computed, what is innermost otherwise
+  const Tape* inner = nullptr;  // while tangents are computed: the layer that is innermost otherwise
   Tangents* next = nullptr;     // in the list of all passes
 };
 
@@ -46,7 +45,7 @@ class ForwardPass {
   Tensor variable(const Tensor& x, const Tensor& v) const;
   /// The tangent of y, zeros if y does not depend on the variables.
   Tensor tangent(const Tensor& y) const;
-  /// y without what belongs to this pass.
+  /// y without its tangent in this pass, for use outside of it.
   Tensor result(const Tensor& y) const;
   bool refused() const { return tangents_.refused; }
 

@@ -23,39 +23,39 @@ inline constexpr std::string_view kNoBackward =
 
 /// Recording on one tape, and what record(), needs_grad() and Tape::variable() do in a forward pass. A friend of Tape.
 struct Layers {
-  /// What record() does, on the current tape, which may be nullptr; and that on one tape that takes part alone.
+  /// record() on the current tape, which may be nullptr; push() records on this tape alone, whatever layers there are.
   template <class Inputs>
   static Tensor record_on(Tape* tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward, Reads reads);
   template <class Inputs>
   static Tensor push(Tape& tape, const Op& op, Tensor y, const Inputs& inputs, Backward&& backward, Reads reads);
-  /// The same in layers, of which `top` is the innermost.
+  /// record() in layers, of which `top` is the innermost.
   static Tensor record(Tape& top, const Op& op, Tensor y, std::span<const Tensor> inputs, Backward&& backward,
                        Reads reads);
   static Tensor record(Tape& top, const Op& op, Tensor y, std::initializer_list<Input> inputs, Backward&& backward,
                        Reads reads);
-  /// The layer outside `tape` that records what it records, or nullptr.
+  /// The next layer outside `tape` that also records what `tape` records, or nullptr.
   static Tape* outside(const Tape& tape);
-  /// The tape among the layers from `tape` outwards, or nullptr.
+  /// From `tape` outwards: the first layer that is not a forward pass, or nullptr; all passes, the outermost first.
   static Tape* tape_of(Tape* tape);
   static PoolVector<Tape*> passes_of(Tape& top);
-  /// What Tape::backward does when all is checked; and the same in an operation of a run with create_graph.
+  /// Tape::backward after its checks. run_inside: while an outer backward of the tape runs, whose sums it keeps.
   static Gradients run_backward(Tape& tape, const Tensor& loss, const BackwardOptions& options);
   static Gradients run_inside(Tape& tape, const Tensor& loss, const BackwardOptions& options);
-  /// Whether, in gradients per example of losses at `last`, every result with the examples' rows is known to get them
-  /// from those rows of its inputs alone, in the same order.
+  /// For gradients per example of the losses at `last`: whether each result on the way is known to compute the rows of
+  /// an example from that example's rows of its inputs alone, in the same order.
   static bool keeps_examples_apart(Tape& tape, int64_t last, int64_t examples);
   /// Error of op unless there is a gradient per input.
   static void require_count(const Op& op, const Grads& grads, std::size_t inputs);
-  /// Whether a result of x would be recorded, or would have a tangent; the latter of layers only.
+  /// Whether an operation on x would be recorded, or get a tangent; any_differentiates: in any layer from `top` on.
   static bool differentiates(Tape& tape, const Tensor& x);
   static bool any_differentiates(Tape& top, const Tensor& x);
   static bool take_part(const Tape& tape);
   /// Gives y, which is new, the tangents of x.
   static void copy_tangents(const Tensor& x, const Tensor& y);
-  /// Gives y a tangent in a pass, and a number if it has none.
+  /// Gives y a tangent in a pass, and a TapeIndex if y is on no tape.
   static void give(const Tape& pass, const Tensor& y, Tensor tangent);
-  /// Whether this is the number of a forward pass that is alive on that thread, or of a tape that began in one whose
-  /// tangents are being computed: constants for the tapes outside.
+  /// Whether this is the number of a forward pass in scope on that thread, or of a tape that began in a pass whose
+  /// tangents are being computed: its tensors are constants for the layers outside.
   static bool is_inner(uint64_t tape, const void* thread);
 };
 

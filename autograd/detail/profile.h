@@ -11,11 +11,11 @@ namespace tapegrad::detail {
 
 struct TapeMemory;
 
-/// Inputs and result of an operation, which record() knows. An operation without an OpTimer began with the first tensor
-/// that was made since the previous one ended.
+/// Reports the inputs and the result of an operation; record() calls it. An operation without an OpTimer began when the
+/// first tensor since the end of the previous operation was made.
 void note_call(const Op& op, const Tensor& y, std::span<const Input> inputs);
 
-/// A backward of this thread. Finds the module of each node.
+/// For a backward of this thread: finds the module of each node, for its NodeTimers.
 class BackwardTimer {
  public:
   BackwardTimer(const TapeMemory& memory, int64_t start) {
@@ -36,7 +36,7 @@ class BackwardTimer {
   std::vector<uint32_t> outer_;  // the modules of the nodes of an enclosing backward
 };
 
-/// The backward of one node.
+/// Times the backward of one node.
 class NodeTimer {
  public:
   NodeTimer(const Op& op, int64_t position) {

@@ -34,11 +34,11 @@ class Texts {
   std::unordered_map<std::string_view, uint32_t> numbers_;
 };
 
-/// What is added up together. A module is known only for operations that no other one calls.
+/// Calls with equal keys are added up; `within` calls `name`. Only operations that no other one calls have a module.
 struct SumKey {
-  uint32_t name = 0, within = 0, module = 0;
-  ProfilePhase phase{};  // forward
-  bool scope = false;    // operations in it are listed by themselves
+  uint32_t name = 0, within = 0, module = 0;  // numbers of Texts
+  ProfilePhase phase{};                       // forward
+  bool scope = false;                         // the operations in it have rows of their own
   friend bool operator==(const SumKey&, const SumKey&) = default;
 };
 struct SumKeyHash {
@@ -53,7 +53,7 @@ struct SumKeyHash {
   }
 };
 struct Sum {
-  int64_t calls = 0, total = 0, self = 0, workers = 0;  // nanoseconds
+  int64_t calls = 0, total = 0, self = 0, workers = 0;  // all but calls: nanoseconds
   int64_t flops = 0, bytes = 0;
   void add(const Sum& other);
 };
@@ -76,7 +76,7 @@ struct PendingSum {
 
 /// What one thread has measured.
 struct ThreadLog {
-  std::mutex mutex;  // of what follows; the owner writes, a report reads
+  std::mutex mutex;  // protects what follows: the thread writes it, a report reads it
   Sums sums;
   std::vector<PendingSum> pending;
   std::vector<Event> events;
@@ -90,14 +90,14 @@ struct ProfileSession {
   std::mutex mutex;
   std::atomic<uint64_t> number{0};  // of the session: threads whose logs are of an earlier one begin new ones
   std::vector<std::shared_ptr<ThreadLog>> logs;  // the first one is that of the thread that constructed the profiler
-  std::vector<int64_t> step_ends;                // the first ones
+  std::vector<int64_t> step_ends;                // of the first steps, by profile_clock()
   int64_t steps = 0;
   int64_t begin = 0, end = 0;  // end: 0 while it goes on
-  int64_t interruptions = 0;   // nanoseconds in which the machine was measured
+  int64_t interruptions = 0;   // nanoseconds spent on measuring the machine's speed
   std::atomic<int64_t> event_room{0}, events_left_out{0};
   std::shared_ptr<Texts> texts;
-  int64_t peak_bytes = 0;                           // at its end
-  std::array<int64_t, kEngines> products_before{};  // multiplications of earlier sessions
+  int64_t peak_bytes = 0;                           // set at the end of the session
+  std::array<int64_t, kEngines> products_before{};  // multiplications before the session, by Engine
   bool alive = false;                               // the profiler exists
 
   /// Never destroyed: threads may end later.
@@ -108,7 +108,7 @@ struct ProfileSession {
 void join_session();
 
 int64_t profile_clock();  // nanoseconds
-/// The path of what contains both: "a.b" for "a.b.c" and "a.b.d".
+/// The path of the innermost module that contains both: "a.b" for "a.b.c" and "a.b.d".
 std::string_view common_module(std::string_view a, std::string_view b);
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// The gradients of leaves that are single rows, while backward runs.
+// The gradients of leaves of which only some rows have one (RowGradient), while backward runs.
 #pragma once
 
 #include <tapegrad/autograd/gradients.h>
@@ -9,7 +9,7 @@
 
 namespace tapegrad::detail {
 
-/// By position on the tape, of leaves that have no other gradient yet.
+/// Sums by position on the tape, of leaves that have no gradient in full shape yet.
 class RowSums {
  public:
   RowGradient given;  ///< by the last operation (BackwardPass::rows)
@@ -21,7 +21,7 @@ class RowSums {
       sums_.emplace_back(position, std::move(rows));
     }
   }
-  /// Not defined() if it has none.
+  /// Removes and returns the sum of a leaf; not defined() if there is none.
   RowGradient take(int64_t position) {
     const auto found = find(position);
     if (found == sums_.end()) return {};

@@ -35,7 +35,7 @@ class LeafIndex {
     int64_t position = 0;
   };
   void clear() { count_ = 0; }
-  /// The entry of `leaf`, or the free one to put it in (entry.tape != tape), which is to be followed by added().
+  /// The entry of `leaf`, or a free one to fill (entry.tape != tape), after which added() must be called.
   Entry& find(uint64_t tape, const TapeIndex& leaf) {
     if (2 * (count_ + 1) > entries_.size()) grow(tape);
     const std::size_t mask = entries_.size() - 1;
@@ -67,7 +67,7 @@ struct TapeMemory {
 
   int64_t size() const { return count_; }
   Node& node(int64_t position) const { return chunks_[static_cast<std::size_t>(position / kChunk)][position % kChunk]; }
-  /// Their positions, -1 for a constant; valid until more is recorded.
+  /// The positions of a node's inputs, -1 for a constant; valid until more is recorded.
   std::span<const int64_t> inputs_of(const Node& node) const {
     return {inputs.data() + node.first_input, node.input_count};
   }
@@ -77,7 +77,7 @@ struct TapeMemory {
     ++count_;
     return fresh;
   }
-  /// Lets go of a leaf that no node needs any more, so that it may be written to.
+  /// Releases a leaf that no node needs any more, so that it may be written to.
   void release_leaf(int64_t position) noexcept;
   /// Destroys all nodes, from the last to the first: the tensors that a node kept are freed before those they were
   /// computed from, without recursion.
@@ -92,14 +92,14 @@ struct TapeMemory {
   friend struct FreeTapeMemory;
 };
 
-/// The numbers of all tapes alive, so that a tensor of another thread's tape is an Error rather than a silent constant.
-/// They are even; that of a forward pass is the odd one after the number that it began with.
+/// The list of the numbers of all tapes in scope: a tensor of another thread's tape throws Error rather than becoming a
+/// constant silently. begin_tape() returns even numbers; a forward pass, and a tape in one, uses the odd number after.
 uint64_t begin_tape();
 void end_tape(uint64_t tape);
 bool is_alive(uint64_t tape);
-/// That of the tape that began last.
+/// The number of the tape that began last.
 uint64_t newest_tape();
-/// Held while that list is read or changed. It is free in a child process, whatever was alive at the fork.
+/// Held while that list is read or changed. It is unlocked in a child process, whatever was in scope at the fork.
 std::mutex& mutex_of_tapes();
 
 }  // namespace tapegrad::detail

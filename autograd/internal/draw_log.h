@@ -1,4 +1,4 @@
-// What a thread drew from its generators, so that the same numbers can be drawn again: for recomputation in backward.
+// Which random numbers a thread sampled, so that backward can sample them again: for gradient checkpointing.
 #pragma once
 
 #include <tapegrad/autograd/pool.h>
@@ -11,11 +11,11 @@
 
 namespace tapegrad::detail {
 
-/// The draws of one thread from any generators, in order. It holds one state of a generator per uninterrupted run of
-/// draws: draws of other threads in between begin a new run.
+/// The calls of one thread that sampled from any generators (draws), in order. It stores one generator state per
+/// uninterrupted run of draws: a draw of another thread from that generator begins a new run.
 class DrawLog {
  public:
-  /// While one is alive on this thread, its draws are entered in the log. They nest.
+  /// While one is in scope on this thread, the thread's draws are entered in the log. Recordings nest.
   class Recording {
    public:
     explicit Recording(DrawLog& log);
@@ -28,15 +28,15 @@ class DrawLog {
     DrawLog& log_;
     Recording* const outer_;
   };
-  /// While one is alive on this thread, draws return the numbers in the log and do not advance the generators. A log
-  /// can be replayed once. Error "[where] ..." for more draws than the log has.
+  /// While one is in scope on this thread, draws return the numbers of the log and do not advance the generators. A log
+  /// can be replayed once. Error "[where] ..." for more draws than the log contains.
   class Replay {
    public:
     Replay(std::string_view where, DrawLog& log);
     ~Replay();
     Replay(const Replay&) = delete;
     Replay& operator=(const Replay&) = delete;
-    /// Error if the log has draws that were not repeated.
+    /// Error if the log contains draws that were not repeated.
     void require_end() const;
 
    private:

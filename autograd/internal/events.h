@@ -1,5 +1,5 @@
-// What storage, threads, kernels and optimisers report to a profiler. It knows no tensor, so that everything can
-// include it.
+// What storage, threads, kernels and optimisers report to a profiler. It does not include tensor.h, so that every file
+// can include it.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace tapegrad::detail {
 
-/// Whether a Profiler is alive: every operation looks at it.
+/// Whether a Profiler is in scope: every operation reads it.
 extern constinit std::atomic<bool> profiling;
 inline bool is_profiling() { return profiling.load(std::memory_order_relaxed); }
 
@@ -20,8 +20,8 @@ void end_step();
 
 // --- amounts of work ---
 
-/// Adds the arithmetic of a product to the operation that runs on this thread, or to the one whose loop this thread
-/// works on: 2 m n k, while is_profiling(). Products report through count_product (kernels/product/engines.h).
+/// Adds floating-point operations, 2 m n k for a matmul, to the operation that runs on this thread or whose loop this
+/// thread works on; only while is_profiling(). Matmuls report through count_product (kernels/product/engines.h).
 void add_flops(int64_t flops);
 void add_bytes(int64_t bytes);
 /// Adds memory read or written to the operation or scope that runs on this thread.

@@ -1,5 +1,5 @@
-// Changes that modules make to their own buffers in forward, such as running statistics: they can wait, so that
-// processes that share the batches of a step make those of all batches, in order.
+// Updates of module buffers in forward, such as running statistics. They can be deferred, so that processes that share
+// the batches of a step apply the updates of all batches, in order.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -10,26 +10,26 @@
 
 namespace tapegrad::detail {
 
-/// One change of a module's buffers: apply(statistics) makes it.
+/// One update of a module's buffers, made by apply(statistics).
 struct ForwardUpdate {
   const void* module;
   Tensor statistics;  ///< what depends on the batch; its shape and `apply` do not
   std::function<void(const Tensor& statistics)> apply;
 };
 
-/// While one is alive on this thread, changes wait in it; the modules must stay where they are until they are made.
-/// Thread-local, as a module's call has no argument for it.
+/// While one is in scope on this thread, it collects the updates; the modules must stay at their addresses until these
+/// are applied. Thread-local, because a module's call has no argument for it.
 class ForwardUpdates {
  public:
   ForwardUpdates();
   ~ForwardUpdates();
   ForwardUpdates(const ForwardUpdates&) = delete;
   ForwardUpdates& operator=(const ForwardUpdates&) = delete;
-  /// The one that is alive, or nullptr: changes are made at once.
+  /// The innermost one on this thread; nullptr: updates are applied at once.
   static ForwardUpdates* current();
 
   void add(ForwardUpdate update);
-  /// Those since the last call, in order.
+  /// The updates since the last call, in order.
   std::vector<ForwardUpdate> take() { return std::exchange(waiting_, {}); }
 
  private:

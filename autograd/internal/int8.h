@@ -8,7 +8,7 @@ namespace tapegrad {
 /// A float32 matrix [rows, columns] in eight bits per element: 64 neighbouring elements of a row share a scale,
 /// w = scale q, where q is from -127 to 127 and scale is the largest |w| of them / 127.
 ///
-/// values is int64 [rows, 8 groups], so that in PyTorch `values.view(torch.int8)` is q; scales is [rows, groups].
+/// values is int64 [rows, 8 * groups], so that in PyTorch `values.view(torch.int8)` is q; scales is [rows, groups].
 using Int8Matrix = QuantizedMatrix;
 
 /// q is rounded to nearest, ties to even. Error unless w is float32 [rows, columns] and finite.

@@ -1,4 +1,4 @@
-// The first step of logarithms, exact and rough: a power of 2, and a table.
+// The range reduction of fixed::log and rough_log: a power of 2, and a table.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace tapegrad::fixed {
 
-// By m in steps of 1 / 32 from 22 / 32 on: c near 1 / m, with few bits, and -log(c), the high part of which is a
-// multiple of 2^-40.
+// For each interval of m of width 1 / 32, from 22 / 32 on: c near 1 / m, with few significant bits, and -log(c) as the
+// sum of `high`, a multiple of 2^-40, and `low`.
 struct LogEntry {
   double c, high, low;
 };

@@ -8,8 +8,8 @@
 namespace tapegrad {
 
 // Error "[where] ..." for a floating mask with only ones and zeros: added to the scores, it masks nothing, so it was
-// probably meant to be bool. A mask of zeros only, or one that requires a gradient, is accepted. In a large mask only
-// some thousand elements are checked, and the others if these are ones and zeros.
+// probably meant to be bool. A mask of zeros only, or one that requires a gradient, is accepted. A large mask is only
+// checked completely if a sample of some thousand elements has ones, and no values but ones and zeros.
 void require_mask_of_scores(std::string_view where, const Tensor& mask);
 
 }  // namespace tapegrad

@@ -1,4 +1,4 @@
-// The code paths between which an operation chooses by shapes: nn::certify names those that a model has not reached.
+// The code paths among which an operation chooses by shapes: nn::certify lists the paths that a model has not reached.
 #pragma once
 
 #include <tapegrad/autograd/op.h>

@@ -1,5 +1,5 @@
-// Logarithms that are only compared or rounded to a whole number: a rough one is enough, unless it leaves the answer
-// open.
+// Logarithms that are only compared or rounded to a whole number: an approximation is enough, unless the answer is
+// within its error.
 #pragma once
 
 #include <tapegrad/autograd/internal/fixed_math.h>
@@ -22,8 +22,8 @@ inline double rough_log(double x) {
   return (f.k * 0x1.62e42fefa39efp-1 + f.entry->high) + (r + square * rest);
 }
 
-/// A number with the sign of sum(log), where sum takes the function that computes its logarithms. With rough_log it
-/// must be within `error` of what it is with fixed::log.
+/// A number with the sign of sum(fixed::log). `sum` takes the logarithm function to use; sum(rough_log) must be within
+/// `error` of sum(fixed::log).
 double with_sign_of(auto sum, double error) {
   const double rough = sum([](double x) { return rough_log(x); });
   return std::abs(rough) > error ? rough : sum([](double x) { return log(x); });

@@ -11,9 +11,9 @@ namespace tapegrad {
 /// The names of a tape's leaves, by position; "" for operations, and for leaves without a name.
 std::vector<std::string> names_of_leaves(const Tape& tape);
 
-/// The paths of the operations' modules, by position; "" for the whole model. An operation belongs to the module of the
-/// named parameters that it uses; others, to the module that has what comes before and after them. The sum that ends an
-/// element of a list belongs to that element.
+/// The paths of the operations' modules, by position; "" for the whole model. An operation that uses named parameters
+/// belongs to their module, another one to the innermost module that contains the operations before and after it. The
+/// residual sum at the end of a block, an element of a list of modules, belongs to that block.
 std::vector<std::string> modules_of(const Tape& tape, const std::vector<std::string>& names);
 
 /// "a.b" of "a.b.weight".

@@ -16,12 +16,12 @@ namespace tapegrad {
 class Tape;
 
 namespace detail {
-/// The gradients of the inputs of one recorded operation from that of its result, in the inputs' shapes, by its own
-/// backward alone. Empty handles for constants and where there is no gradient; none for a leaf. The tape is kept.
+/// The gradients of one recorded operation's inputs, in their shapes, from the gradient dy of its result, by its own
+/// backward alone; it can be called again. Empty handles where there is no gradient; an empty list for a leaf.
 Grads gradients_of_inputs(Tape& tape, int64_t position, const Tensor& dy);
 }  // namespace detail
 
-/// While one is alive, it is told what its thread records on a tape.
+/// While one is in scope, its functions are called for what its thread records on a tape.
 class TapeWatch {
  public:
   explicit TapeWatch(const Tape& tape);
@@ -62,7 +62,7 @@ void add_settings(OpSettings& to, std::string_view name, const Value& value, con
 
 }  // namespace detail
 
-/// y, whose settings the current TapeWatch gets: with_settings(record(kSelect, ...), "axis", axis, "index", index).
+/// Returns y after reporting its settings to the TapeWatch: with_settings(record(kSelect, ...), "axis", axis, ...).
 template <class... Settings>
 Tensor with_settings(Tensor y, const Settings&... named) {
   if (TapeWatch* const watch = TapeWatch::current()) [[unlikely]] {

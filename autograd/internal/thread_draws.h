@@ -7,15 +7,15 @@ namespace tapegrad {
 
 class Generator;
 
-/// As long as it lives, default_generator() is `own` on this thread: for work on a thread other than the one that
-/// trains, whose numbers must not depend on which of them draws first. They nest.
+/// While one is in scope, default_generator() is `own` on this thread: for a thread that works next to the training
+/// thread, so that random numbers do not depend on which of the two samples first. They nest.
 class ThreadDraws {
  public:
   explicit ThreadDraws(Generator& own);
   ~ThreadDraws();
   ThreadDraws(const ThreadDraws&) = delete;
   ThreadDraws& operator=(const ThreadDraws&) = delete;
-  /// nullptr if none is alive on this thread.
+  /// nullptr if none is in scope on this thread.
   static Generator* current();
 
  private:

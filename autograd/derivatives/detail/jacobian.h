@@ -19,19 +19,19 @@ using Values = std::vector<double>;
 
 bool same_bits(const Values& a, const Values& b);
 
-/// The gradients of the leaves `wanted` in one row, with zeros for those without.
+/// The gradients of the leaves with the indices `wanted`, one after another; zeros for a leaf without a gradient.
 Values gradients_in_row(Tape& tape, const Tensor& y, const BackwardOptions& options, std::span<const Tensor> leaves,
                         const std::vector<int>& wanted);
 
-/// A function and a point, and how its results and inputs are called in texts.
+/// The function to check, the point x, and the names of outputs and inputs in error messages.
 struct JacobianAt {
-  int order;                                                                 // of the derivatives, in texts
+  int order;                                                                 // of the derivatives: 1 or 2
   std::function<Tensor(std::span<const Tensor> x)> value;                    // without a tape
   std::function<Tensor(Tape& tape, std::span<const Tensor> leaves)> record;  // on a tape
   std::vector<Tensor> x;
   std::vector<Tensor> packed;  // x, contiguous
   std::vector<int> wanted;     // which inputs are differentiated
-  double cancelling;           // size of numbers that may cancel in every derivative
+  double cancelling;           // size of the terms that may cancel in any derivative
   std::function<std::string(int64_t output)> output_text;
   std::function<std::string(int input, int64_t index)> input_text;
 };
@@ -45,13 +45,13 @@ class JacobianCheck {
   std::vector<bool> run();
 
  private:
-  // Element `index` of an input; its derivatives are at `at` in each row.
+  // Element `index` of an input; its derivatives are column `at` of the Jacobian.
   struct Place {
     int input;
     int64_t index;
     std::size_t at;
   };
-  // The derivatives of all outputs at one place, and their rounding errors if f has none but those of its result.
+  // By differences: the derivatives of all outputs at one place, and their errors if f rounds nothing but its result.
   struct Column {
     Values slope, rounding;
   };
@@ -79,13 +79,13 @@ class JacobianCheck {
   JacobianAt j_;
   const GradcheckOptions& options_;
   GradcheckReport& report_;
-  std::vector<Values> rows_;  // by backward: one row per output element, by all elements of all wanted inputs
+  std::vector<Values> rows_;  // the Jacobian by backward: [elements of the result, elements of all wanted inputs]
   std::size_t outputs_ = 0;   // elements of the result
   int wrong_columns_ = 0;
-  std::map<std::size_t, Values> noise_;  // of some rows
+  std::map<std::size_t, Values> noise_;  // by row: rounding errors of backward, measured when needed
   double excess_ = 0;                    // error of the reported entry in units of its tolerance
   bool unstable_ = false;
-  std::exception_ptr error_;  // the last one near the point
+  std::exception_ptr error_;  // the last Error that f threw near the point
 };
 
 }  // namespace tapegrad::detail

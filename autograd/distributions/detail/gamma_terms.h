@@ -1,7 +1,7 @@
 // Terms of densities and divergences that have gamma functions: in float64, and without differences of large numbers.
 //
-// lgamma(x) is (x - 1/2) log(x) - x + log(2 pi) / 2 + rest(x), with a small rest. The first part, whose sizes cancel
-// between the functions of a density, is combined by hand; what is left is of the size of the result.
+// lgamma(x) is (x - 1/2) log(x) - x + log(2 pi) / 2 + rest(x), with a small rest. The large first terms of several
+// lgamma in one density cancel, so they are combined by hand; what is left is of the size of the result.
 #pragma once
 
 #include <tapegrad/autograd/ops.h>
@@ -11,7 +11,7 @@ namespace tapegrad::dist {
 /// In float64: results are rounded to the distribution's type at the end.
 inline Tensor wide(const Tensor& x) { return x.defined() ? x.to(kFloat64) : x; }
 
-/// rest(x), x > 0: of x >= 10 Stirling's series, which can be differentiated.
+/// rest(x) for x > 0, differentiable; for x >= 10 by Stirling's series.
 Tensor lgamma_rest(const Tensor& x);
 /// Its derivative, digamma(x) - log(x) + 1 / (2 x).
 Tensor digamma_rest(const Tensor& x);
@@ -19,7 +19,7 @@ Tensor digamma_rest(const Tensor& x);
 Tensor rest_divergence(const Tensor& a, const Tensor& b);
 /// a log(a) - a - lgamma(a).
 Tensor gamma_scale(const Tensor& a);
-/// lgamma(a + 1/2) - lgamma(a) - log(a) / 2, which is -1 / (8 a) for large a, and its derivative plus 1 / (2 a).
+/// lgamma(a + 1/2) - lgamma(a) - log(a) / 2, about -1 / (8 a) for large a; half_step_slope: its derivative + 1 / (2 a).
 Tensor half_step(const Tensor& a);
 Tensor half_step_slope(const Tensor& a);
 /// The entropy of a gamma distribution with rate 1.

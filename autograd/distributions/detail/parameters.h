@@ -28,18 +28,18 @@ void require_probabilities(std::string_view where, std::string_view what, const 
 /// Error unless every element is a whole number of 0 or more.
 void require_counts(std::string_view where, std::string_view what, const Tensor& x);
 
-/// A value of another type in the distribution's.
+/// The value, converted to the distribution's type.
 Tensor in_type(const Tensor& value, DType dtype);
 
-/// a log(x), which is 0, as its gradient, where both are 0.
+/// a log(x); 0, with a gradient of 0, where a and x are both 0.
 Tensor weighted_log(const Tensor& a, const Tensor& x);
 /// log(1 + e^x).
 Tensor soft(const Tensor& x);
-/// log(p / (1 - p)), with p away from 0 and 1 by the precision of its type.
+/// log(p / (1 - p)), with p clamped to [eps, 1 - eps], eps of its type.
 Tensor log_odds(const Tensor& p);
-/// log(p), with p at least that.
+/// log(p), with p clamped in the same way.
 Tensor log_of_probs(const Tensor& p);
-/// Of an event: its probability, and that of the opposite, from one of probabilities and log odds.
+/// The probability p of an event, q = 1 - p and the log odds, from either probabilities or log odds.
 struct Chances {
   Tensor p, q, logits;
   /// The logarithm of p, or of q; 0, without a gradient, where `certain` is true.
@@ -48,7 +48,7 @@ struct Chances {
 Chances chances_of(const Tensor& probs, const Tensor& logits);
 /// kl_divergence of Bernoulli distributions with these probabilities.
 Tensor divergence_of_chances(const Chances& from, const Chances& to);
-/// [shape, 1, ...]: `of` ones more.
+/// The axes of a, then those of b.
 Shape joined(const Shape& a, const Shape& b);
 /// The first `count` axes, and the others.
 Shape first_axes(const Shape& shape, int count);
@@ -57,7 +57,7 @@ Shape last_axes(const Shape& shape, int count);
 /// kl_divergence(p, q) of two families, if it has a formula; infinite where q's density is 0 at values of p.
 std::optional<Tensor> divergence_between_families(const Distribution& p, const Distribution& q);
 
-/// Draws of a standard gamma distribution, in the concentration's shape, with PyTorch's numbers; a constant.
+/// Samples of a standard gamma distribution, in the concentration's shape, with PyTorch's random numbers; a constant.
 Tensor standard_gamma(const Tensor& concentration, Generator* generator);
 
 }  // namespace tapegrad::dist

@@ -39,7 +39,7 @@ class File {
 class Source {
  public:
   virtual ~Source() = default;
-  virtual uint64_t size() const = 0;  // of all its bytes
+  virtual uint64_t size() const = 0;  // the total number of bytes
   // Reads the next bytes. Error if there are fewer.
   virtual void read(std::span<std::byte> to) = 0;
 };

@@ -1,5 +1,5 @@
-// What the formats of arrays have in common: conversion of element types that tensors do not have, and checks of what a
-// file says.
+// What the file formats of arrays have in common: conversion of element types that tensors do not have, and checks of a
+// file's contents.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>
@@ -21,14 +21,14 @@ struct FileType {
   DType becomes;
   ConvertElements convert;  // nullptr: the bytes as they are
 };
-// Those of tensors, except the halves, and those that are converted.
+// The element types that are read as they are, and those that are converted (float16 and bfloat16 to float32).
 std::span<const FileType> file_types();
 
-// The bytes of an array by its shape, axis by axis.
+// Computes the number of bytes of an array from its shape, axis by axis.
 class BytesOfShape {
  public:
   explicit BytesOfShape(uint64_t element) : count_(element) {}
-  // False if 64 bits do not hold the number, also with axes of size 0 counted as 1, in elements of any type.
+  // False if the array may be too large for int64: above 2^62 bytes, at 16 bytes per element and with sizes of 0 as 1.
   bool add_axis(uint64_t size);
   uint64_t count() const { return count_; }
 

@@ -11,13 +11,13 @@ namespace tapegrad::numpy {
 // All bytes of a source as an array. Error "[numpy] WHERE: ...".
 Tensor read_array(Source& source, const std::string& where);
 
-// What precedes the values of a tensor.
+// The header of an .npy file: all bytes before the tensor's values.
 std::string array_header(const Tensor& tensor, bool fortran_order, const std::string& where);
 
-// The same values with the axes in the opposite order: a view.
+// x with its axes in reverse order: a view.
 Tensor turned(const Tensor& x);
 
-// The values of a tensor in row-major order, which `packed` keeps.
+// The bytes of a contiguous tensor; valid while `packed` exists.
 std::span<const std::byte> values_of(const Tensor& packed);
 
 }  // namespace tapegrad::numpy

@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 
 inline constexpr std::string_view kMetadata = "__metadata__";
 
-// Messages of one file.
+// Errors about one file.
 class File {
  public:
   explicit File(const std::string& path) : path_(path) {}

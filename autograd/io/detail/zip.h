@@ -25,7 +25,7 @@ struct Entry {
 // An entry while it is read.
 class EntrySource : public numpy::Source {
  public:
-  // After all bytes were read. Error if they have another checksum, or if compressed bytes follow.
+  // To be called after all bytes have been read. Error if their checksum is wrong, or if more bytes follow.
   virtual void finish() = 0;
 };
 
@@ -33,10 +33,10 @@ class EntrySource : public numpy::Source {
 class Archive {
  public:
   // Reads the directory. Error for a damaged one, for archives in several files, and for entries that are encrypted or
-  // compressed otherwise.
+  // compressed by another method.
   explicit Archive(const std::string& path);
   const std::vector<Entry>& entries() const { return entries_; }  // in the order of the directory
-  // The archive must outlive it.
+  // The archive and the entry must outlive it.
   std::unique_ptr<EntrySource> open(const Entry& entry) const;
 
  private:
@@ -48,9 +48,9 @@ class Archive {
 
 class Writer {
  public:
-  // Numbers from `limit` on are written as ZIP64 writes them; a smaller limit is for tests.
+  // Sizes and offsets from `limit` on are written in ZIP64 fields; a smaller limit is for tests.
   explicit Writer(AtomicFile& out, uint64_t limit = 0xFFFFFFFF) : out_(out), limit_(limit) {}
-  // An entry of two pieces, one after the other. Its name has at most 65,535 bytes.
+  // Adds an entry that consists of `first` and `second`. Its name may have at most 65,535 bytes.
   void add(std::string_view name, std::span<const std::byte> first, std::span<const std::byte> second);
   // Writes the directory.
   void finish();

@@ -9,7 +9,7 @@
 
 namespace tapegrad {
 
-/// XXH3_64bits_withSeed of the bytes (https://xxhash.com). It detects damage; it does not protect from intent.
+/// XXH3_64bits_withSeed of the bytes (https://xxhash.com). It detects damage, not deliberate changes.
 uint64_t checksum(std::span<const std::byte> bytes, uint64_t seed = 0);
 
 }  // namespace tapegrad

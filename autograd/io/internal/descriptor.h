@@ -1,4 +1,4 @@
-// An open file of the system.
+// File descriptors.
 #pragma once
 
 #include <tapegrad/autograd/io/destination.h>
@@ -12,7 +12,7 @@
 
 namespace tapegrad {
 
-// Closed at the end of its life.
+// A file descriptor that the destructor closes; -1: none.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -36,9 +36,9 @@ class Descriptor {
 // without a writer nor an endless device is waited for. Sets `size`.
 Descriptor open_regular_file(const std::string& path, uint64_t& size);
 
-// Opens the folder of a file that is to be written, only to work within it, and sets the file's name there. Nothing
-// that `to` does not allow is followed. Error "[file] cannot write PATH: ..." unless a regular file or nothing has that
-// name. Callers must not follow a link that takes the name afterwards.
+// Opens the folder of a file that is to be written, only to work within it, and sets the file's name there. Symbolic
+// links are followed only if `to` allows it. Error "[file] cannot write PATH: ..." if anything but a regular file has
+// that name. Callers must not follow a link that takes the name afterwards.
 Descriptor open_folder_of(const Destination& to, std::string& name);
 
 // Reads the bytes of an open file from an offset on. Returns how many there are, fewer than `to` has only at the end of

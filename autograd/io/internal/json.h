@@ -1,5 +1,5 @@
 // The one way to read JSON that comes from a file: without repeated keys, and bounded in size and depth, so that
-// neither parsing, nor showing, nor freeing what was parsed can exhaust memory or the stack. And the one way to write
+// neither parsing, nor printing, nor freeing what was parsed can exhaust memory or the stack. And the one way to write
 // JSON that may hold any bytes.
 #pragma once
 
@@ -29,7 +29,7 @@ inline constexpr std::string_view kIncomplete = "is not complete JSON";
 Json parse_or_why(std::string_view text, std::string& why, int max_depth = kMaxDepth, uint64_t offset = 0,
                   const TakeMember& take = nullptr);
 
-// The same. Calls refuse(why), which must throw.
+// The same, but invalid JSON calls refuse(why), which must throw.
 template <class Refuse>
 Json parse(std::string_view text, const Refuse& refuse, int max_depth = kMaxDepth, uint64_t offset = 0,
            const TakeMember& take = nullptr) {
@@ -46,8 +46,8 @@ inline std::string shown(const Json& value) {
   return text.size() <= 80 ? text : text.substr(0, 77) + "...";
 }
 
-// The text of a value that we made. A string that is not UTF-8, as the name of a file may be, becomes the object
-// {"bytes":[...]}, so that nothing is lost and nothing throws. (Keys are ours.)
+// The text of a value that this library made. A string that is not UTF-8, as the name of a file may be, becomes the
+// object {"bytes":[...]}, so that nothing is lost and nothing throws. (Keys are always UTF-8.)
 std::string text_of(const Json& value);
 
 }  // namespace tapegrad::json

@@ -1,5 +1,5 @@
-// A JSON value. nlohmann-json parses and writes it in one source file; its templates would be compiled again in each
-// file that reads a value, which is a fifth of such a file's time.
+// A JSON value. Only json_value.cpp includes nlohmann-json, which parses and writes it: the library's templates would
+// take a fifth of the compile time of each file that reads a value.
 #pragma once
 
 #include <bit>
@@ -56,7 +56,7 @@ class Json {
   Json(std::string text);
   Json(std::string_view text) : Json(std::string(text)) {}
   Json(const char* text) : Json(std::string(text)) {}
-  // An object of a map, else an array.
+  // An object from a map, an array from any other range.
   template <JsonRange Range>
   Json(const Range& values) {
     if constexpr (requires { typename Range::mapped_type; }) {
@@ -92,7 +92,7 @@ class Json {
   bool is_structured() const { return is_array() || is_object(); }
   const char* type_name() const;
 
-  // Numbers are converted; other types must be the value's own.
+  // The value as a T. Numbers are converted; JsonError if any other type is not the value's.
   template <class T>
   T get() const {
     if constexpr (std::same_as<T, bool>) {
@@ -118,7 +118,7 @@ class Json {
     return get<T>();
   }
 
-  // The elements of an array; null has none.
+  // The elements of an array; null has none. size() also counts the members of an object, and is 1 for other values.
   std::size_t size() const;
   bool empty() const { return size() == 0; }
   Json* begin();
@@ -144,7 +144,7 @@ class Json {
   }
   Json& push_back(Json element);  // null becomes an array
 
-  // The members of an object, in order. Other values have none.
+  // The members of an object, in order. Other values have none if they are constant; otherwise JsonError.
   std::vector<Member>& items() &;
   const std::vector<Member>& items() const&;
   std::vector<Member> items() &&;
@@ -153,7 +153,7 @@ class Json {
   Json& at(std::string_view key) &;
   const Json& at(std::string_view key) const&;
   Json at(std::string_view key) && { return std::move(at(key)); }
-  // Is added if it is missing, and null becomes an object; of a constant, null.
+  // A missing member is added, and null becomes an object; of a constant object, a missing member is null.
   template <std::convertible_to<std::string_view> Key>
   Json& operator[](const Key& key) & {
     return member(key);

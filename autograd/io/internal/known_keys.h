@@ -1,5 +1,5 @@
-// Which keys of a file that another program wrote a reader knows. A key that is in none of its lists may change what
-// the file means; so may a value that is harmless only at its default. Both are errors, never skipped.
+// The keys that a reader knows in a file that another program wrote. A key that is in none of the reader's lists may
+// change what the file means; so may a value that is harmless only at its default. Both are errors, never skipped.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@ namespace tapegrad::json {
 // Lists of words, with spaces between them.
 struct KnownKeys {
   std::string_view read = {};      // the reader looks at their values
-  std::string_view harmless = {};  // at every value
-  std::string_view only = {};      // key=value: at this JSON value alone, or null
+  std::string_view harmless = {};  // ignored, whatever their values
+  std::string_view only = {};      // key=value: accepted with this JSON value or null alone
 };
 
 // Whether a word is in a list.

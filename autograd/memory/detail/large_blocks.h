@@ -94,9 +94,9 @@ inline FreeBlock* by_address(FreeBlock* list, std::size_t count) {
   return sorted;
 }
 
-// Free large blocks. One is always exactly as large as its bucket says while it is in use, so that its size need not be
-// remembered; what is left over when a larger one serves a request is a free block again, and may be too small for
-// any large bucket. All sizes are whole pages.
+// Free large blocks. A block in use is exactly as large as its bucket, so that its size need not be stored. What is
+// left over when a larger block serves a request becomes a free block, which may be too small for any large bucket. All
+// sizes are whole pages.
 class LargeBlocks {
  public:
   bool has(int bucket) const { return free_[bucket] != nullptr; }
@@ -146,9 +146,9 @@ class LargeBlocks {
     return nullptr;
   }
 
-  // Gives the free block with the highest address back to the system: its bytes, or 0 if there is none. New memory is
-  // below the old, so what remains stays in one piece. The largest block would leave islands between unmapped memory,
-  // which nothing could merge with, and in time free memory would consist of them.
+  // Returns the free block with the highest address to the system; the result is its bytes, 0 if there is none. The
+  // system maps new memory below the old, so what remains stays in one piece. Unmapping the largest block would leave
+  // islands between unmapped memory, which nothing could merge with, and in time free memory would consist of them.
   std::size_t unmap_one() {
     FreeBlock** highest = nullptr;
     int found = 0;
@@ -185,7 +185,7 @@ class LargeBlocks {
     return block;
   }
   FreeBlock* pop(int bucket) { return remove(bucket, &free_[bucket]); }
-  // The end of a block. What is left stays where it starts, and where new memory of the system will end.
+  // Cuts `bytes` from the end of a block. The rest keeps the start, next to which the system's next region will end.
   FreeBlock* cut(FreeBlock* block, std::size_t bytes) {
     const std::size_t rest = block->bytes - bytes;
     if (rest == 0) return block;

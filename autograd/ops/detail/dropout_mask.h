@@ -16,7 +16,7 @@ inline T dropout_factor(double keep_probability) {
 class PackedDropoutMask {
  public:
   PackedDropoutMask() = default;  // no mask: every element is kept
-  /// Draws `count` elements, each kept with probability `keep`, as Generator::keep_mask does; keep = 0 draws nothing.
+  /// Samples `count` elements, each kept with probability `keep`, as Generator::keep_mask does; keep = 0: no samples.
   PackedDropoutMask(int64_t count, double keep, Generator& generator);
 
   explicit operator bool() const { return static_cast<bool>(bits_); }

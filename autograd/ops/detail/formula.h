@@ -36,7 +36,7 @@ struct Unary {
   bool keeps_rounded = false;  // with an Autocast, what it keeps is rounded to bfloat16
 };
 
-/// The same formulas, which have so little arithmetic that they wait for memory.
+/// Marks formulas with so little arithmetic that memory bandwidth limits them.
 constexpr Formula light(Formula formula) {
   formula.work = MapWork::light;
   return formula;
@@ -46,7 +46,7 @@ constexpr Unary light(Unary function) {
   function.gradient = light(function.gradient);
   return function;
 }
-/// An activation function: most of its inputs are results of products, which an Autocast has rounded as much.
+/// Marks an activation function: its inputs are mostly results of matmuls, whose errors with an Autocast are as large.
 constexpr Unary activation(Unary function) {
   function.keeps_rounded = true;
   return function;
@@ -88,13 +88,13 @@ inline Shape shape_of(std::string_view where, const Tensor& a, const Tensor& b) 
 
 /// A scalar operand of an integer or bool tensor: int64 where the number is whole, float32 otherwise, as in PyTorch.
 Tensor promote_scalar(Scalar number);
-/// operation(x, promote_scalar(number)); no uint8 or int32 tensor becomes int64 by a number, also without axes.
+/// operation(x, promote_scalar(number)). A uint8 or int32 tensor keeps its type with a whole number, even without axes.
 Tensor with_number(auto operation, const Tensor& x, Scalar number) {
   const Tensor scalar = promote_scalar(number);
   if (!is_narrow_integer(x.dtype()) || scalar.dtype() != kInt64) return operation(x, scalar);
   return operation(x.to(kInt64), scalar).to(x.dtype());
 }
-/// Whether operands must be converted, by promote(): their types differ, or are not computed in.
+/// Whether operands must be converted by promote(): their types differ, or kernels do not compute in their type.
 inline bool needs_promotion(const Tensor& a, const Tensor& b) {
   return a.dtype() != b.dtype() || is_narrow_integer(a.dtype());
 }

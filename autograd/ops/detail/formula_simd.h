@@ -72,7 +72,7 @@ constexpr Formula derivative_of(F) {
           }};
 }
 
-// The same, where f works on symbols, too. One instruction set has the form for them, which computes nothing.
+// The same, where f also works on the symbols of fuse(). That form computes nothing, so one instruction set has it.
 template <int kOperands, int kScalars = 0, class F>
 constexpr Formula fusible_derivative_of(F f) {
   Formula formula = derivative_of<kOperands, kScalars>(f);

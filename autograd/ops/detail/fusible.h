@@ -1,4 +1,4 @@
-// The formulas that fuse() combines: where the families of operations keep them.
+// The formulas that fuse() combines, which the files of elementwise operations define.
 #pragma once
 
 #include <tapegrad/autograd/ops/detail/formula.h>
@@ -16,7 +16,7 @@ struct ArithmeticFormulas {
   Unary rdiv_scalar, clamp, power, square, cube, sqrt, reciprocal, rsqrt;
 };
 
-/// Where a formula's kernels are those of the family in use; only with `symbols` has it Formula::symbolic.
+/// kernels: formulas with the kernels of the instruction set in use. symbols: formulas with Formula::symbolic.
 enum class FormulasFor : bool { kernels, symbols };
 
 const ArithmeticFormulas& arithmetic_formulas_for(FormulasFor use);

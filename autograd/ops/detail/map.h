@@ -13,13 +13,13 @@ using MapKernel = void (*)(const void* const* x, void* y, int64_t n, const void*
 
 inline constexpr int kMaxOperands = 12;
 
-/// Whether a kernel waits for memory (light), or computes for about as long (heavy).
+/// Whether memory bandwidth limits a kernel (light), or it computes for about as long (heavy).
 enum class MapWork : bool { light, heavy };
 
 /// Fills y (fresh, contiguous) from operands that broadcast to its shape. An operand with another layout than y is read
 /// through a small buffer in the L1 cache. Results of light work that no cache can hold are stored past the caches. The
-/// division into pieces depends only on y's size; the kernel may run on
-/// several threads. Error for operands of types that are not computed in.
+/// kernel may run on several threads; the division into pieces depends only on y's size. Error for operands in
+/// bfloat16, float16, uint8 or int32, in which no kernel computes.
 void map(const Tensor& y, std::span<const Tensor* const> operands, MapKernel kernel, const void* context = nullptr,
          MapWork work = MapWork::heavy);
 inline void map(const Tensor& y, std::initializer_list<const Tensor*> operands, MapKernel kernel,

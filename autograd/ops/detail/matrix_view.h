@@ -1,4 +1,4 @@
-// One matrix of a batch, as products see it.
+// One matrix of a batch, as gemm takes it.
 #pragma once
 
 #include <tapegrad/autograd/kernels/product/blas.h>

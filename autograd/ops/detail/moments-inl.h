@@ -30,8 +30,8 @@ HWY_INLINE void each_block(int64_t planes, int64_t n, auto f) {
   }
 }
 
-// The moments of numbers that are far from 0 and have about this mean: `sums(mean)` are those of the differences from a
-// mean, and of their squares.
+// The moments of numbers that are far from 0 and have about this mean: `sums(m)` returns the sum of the differences
+// from m, and the sum of their squares.
 template <class T, class Sums>
 HWY_INLINE Moments corrected_moments(double elements, T mean, Sums sums) {
   const T nearer = static_cast<T>(static_cast<double>(mean) + static_cast<double>(sums(mean).a) / elements);

@@ -1,4 +1,4 @@
-// Sums in float64 for the normalisations, and in a wider type where those of large numbers overflow.
+// Sums in float64 for the normalisations, and in a wider type for numbers so large that these overflow.
 #pragma once
 
 #include <cmath>
@@ -6,8 +6,8 @@
 
 namespace tapegrad {
 
-/// Whether a mean is so far from 0, in standard deviations, that its rounding error must be corrected: the error is as
-/// large as all differences where they are equal. Nearer to 0 it is within that of the differences.
+/// Whether a mean is so far from 0, in standard deviations, that its rounding error must be corrected: it may be as
+/// large as the numbers' differences from the mean. Nearer to 0, it is within the rounding errors of these differences.
 template <class T>
 bool is_far(T mean, T variance) {
   return mean * mean > 256 * variance && variance - variance == 0;
@@ -47,7 +47,7 @@ struct GradientSums {
   }
 };
 
-/// 113 digits and a large range, in software on all processors: x86-64's long double has other digits than arm64's.
+/// 113 bits of precision and a large range, in software on all processors: x86-64's long double has fewer than arm64's.
 #if defined(__x86_64__)
 using Wide = __float128;
 #else

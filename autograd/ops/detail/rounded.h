@@ -1,4 +1,4 @@
-// Operands of products in bfloat16: as Autocast asks for them, as backward keeps them, and as kernels read them.
+// Operands of matmuls in bfloat16: when Autocast rounds them, how backward keeps them, and how kernels read them.
 #pragma once
 
 #include <tapegrad/autograd/autocast.h>
@@ -10,10 +10,10 @@ namespace tapegrad {
 /// x, float32, as backward keeps it: in bfloat16 and x's layout. Recorded: its gradient, float32, is x's. A leaf is
 /// returned unchanged, because its float32 values exist anyway.
 Tensor rounded(const Tensor& x);
-/// The operation `to`, with these values: y is x in another type.
+/// Records y, which is x in another type, as the operation `to`.
 Tensor record_as_to(const Tensor& x, const Tensor& y);
 
-/// Whether products of a and b are computed in bfloat16.
+/// Whether matmuls of a and b are computed in bfloat16.
 inline bool multiplies_rounded(const Tensor& a, const Tensor& b) {
   return Autocast::dtype() == kBFloat16 && a.dtype() == kFloat32 && b.dtype() == kFloat32;
 }
@@ -24,7 +24,7 @@ inline RoundedView rounded_view(const Tensor& x, int64_t offset = 0) {
           x.strides()[-2], x.strides()[-1]};
 }
 
-/// matmul for operands with two axes or more: with `narrow`, float32 or bfloat16, the product is rounded_gemm's.
+/// matmul of operands with two axes or more; with `narrow`, of float32 or bfloat16, computed by rounded_gemm.
 Tensor matmul_of(const Tensor& a, const Tensor& b, bool narrow);
 
 }  // namespace tapegrad

@@ -11,7 +11,7 @@
 
 namespace tapegrad {
 
-/// The weights are not kept: backward computes them again.
+/// The attention weights are not kept: backward computes them again.
 struct Attention {
   Tensor query, key, value;  // [..., T, D] [..., S, D] [..., S, E]
   Shape batch;               // to which their leading axes broadcast
@@ -21,22 +21,22 @@ struct Attention {
   double keep_probability = 1;  // 1 - p
   bool wants_mask = false;      // the gradient of an added mask
   bool causal = false;          // query t sees the keys 0 .. earlier() + t
-  bool narrow = false;          // products in bfloat16, which query, key and value may be in; all else is float32
+  bool narrow = false;          // matmuls in bfloat16, which query, key and value may be in; all else is float32
   DType dtype = kFloat32;
 
   int64_t rows() const { return query.size(-2); }
   int64_t columns() const { return key.size(-2); }
   int64_t heads() const { return batch.numel(); }
-  // Keys before that of the first query: the queries are the last ones.
+  // Keys before the first query's own key: the last query has the position of the last key.
   int64_t earlier() const { return std::max<int64_t>(0, columns() - rows()); }
   // The keys that causal queries before `end` see.
   int64_t seen_before(int64_t end) const { return causal ? std::min(columns(), earlier() + end) : columns(); }
-  // Neighbouring heads that have the same keys and values.
+  // The number of neighbouring heads that share keys and values; 1: none do.
   int64_t sharing() const {
     const auto once = [](const Tensor& x) { return x.dim() < 3 || x.size(-3) == 1; };
     return !batch.empty() && batch[-1] > 1 && once(key) && once(value) ? batch[-1] : 1;
   }
-  // Into how many sums their gradients are divided: one, or more where several threads need work.
+  // The number of partial sums of the gradients of shared keys and values: one, or more so that threads have work.
   int64_t sums() const {
     const int64_t wanted = std::min(kLeastPieces, heads() / std::max<int64_t>(1, kPieceWork / head_work()));
     const int64_t heads_that_share = sharing();
@@ -69,7 +69,7 @@ void attention_by_heads_backward(const Attention& a, const Tensor& dy, const Ten
 
 // --- few queries and keys: one head in each lane of a vector (attention_lanes.cpp) ---
 
-/// Whether there are so few, and enough heads, in float32. The bits are then those of attention head by head.
+/// Whether there are so few, and enough heads, in float32. Results are bit-identical to those of attention_by_heads.
 bool suits_lanes(const Attention& a);
 
 /// Fills y [..., T, E].
@@ -80,7 +80,7 @@ void attention_by_lanes_backward(const Attention& a, const Tensor& dy, const Ten
 
 // --- many queries and keys: the keys of a head are packed once for all queries (attention_blocks.cpp) ---
 
-/// Whether there are enough queries and keys for that. The values of y have the bits of attention head by head.
+/// Whether there are enough queries and keys for that. y is bit-identical to that of attention_by_heads.
 bool suits_blocks(const Attention& a);
 
 /// Fills y [..., T, E] and `softmax` [2, heads, T]: the highest score of each query, and 1 / the sum of its weights (0
@@ -98,8 +98,8 @@ void attention_by_blocks_backward(const Attention& a, const Tensor& y, const Ten
 Tensor composed_weights(const Attention& a);
 /// dquery, dkey, dvalue, dscores.
 Grads composed_backward(const Attention& a, const Tensor& dy);
-/// The tangent of the result from those of query, key, value and mask, of which any may be empty. None if hidden keys
-/// are not finite.
+/// The tangent of the result from the tangents of query, key, value and mask, of which any may be empty. An empty
+/// handle if hidden keys are not finite.
 Tensor composed_tangent(const Attention& a, std::span<const Tensor> tangents);
 
 }  // namespace tapegrad

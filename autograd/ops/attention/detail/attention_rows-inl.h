@@ -27,8 +27,8 @@ T highest_score(const T* row, int64_t n, T highest) {
   return highest;
 }
 
-// A sum along a row that has an order of its own: whole groups of kSumLanes elements by partial sums, the rest one by
-// one. `add(partial, j)` adds the vector at element j to a partial sum, and `one(j)` is element j.
+// The sum of a row, in an order that depends on n alone: whole groups of kSumLanes elements by partial sums, the rest
+// one by one. `add(partial, j)` adds the vector at element j to a partial sum, and `one(j)` is element j.
 template <class T, class Add, class One>
 HWY_INLINE T sum_of_row(int64_t n, Add add, One one) {
   const int64_t whole = n / kSumLanes<T> * kSumLanes<T>;
@@ -70,8 +70,8 @@ struct SoftmaxOfRow {
   T highest, factor;
 };
 
-// Turns one row of scores into weights, in place (softmax.cpp has the softmax of tensors): softmax over n scores, and m
-// more elsewhere, that are already scaled, and -inf where masked.
+// Turns one row of scores into weights, in place (softmax.cpp contains the softmax of tensors): one softmax over the n
+// scores of `row` and the m scores of `more`, which are already scaled, and -inf where masked.
 template <class T>
 SoftmaxOfRow<T> softmax_row(T* row, int64_t n, T* more = nullptr, int64_t m = 0) {
   const T highest = highest_score(more, m, highest_score(row, n, kNothing<T>));

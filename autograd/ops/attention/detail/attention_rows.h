@@ -1,4 +1,4 @@
-// Rows of an attention head as the kernels of attention see them: of all forms, within a window, and by hashing.
+// The arguments of the kernels for rows of an attention head: of all forms, of sliding windows, and of hashing (LSH).
 #pragma once
 
 #include <tapegrad/autograd/dtype.h>
@@ -21,7 +21,7 @@ struct AttentionWeights {
   void* gradient = nullptr;    // of the weights; of the scores after weights_backward
 };
 
-// Some queries of one lane. The first `globals` columns are the global tokens, the others a span of the lane's keys.
+// Some queries of a Lane (window_call.h). The first `globals` columns are the global tokens, the others a span of keys.
 struct WindowRows : AttentionWeights {
   int64_t globals = 0;
   int64_t from = 0;  // row t attends to those of the columns from + t .. to + t - 1 of the span that exist
@@ -52,7 +52,7 @@ struct LshRows {
   void* scores;                 // [rows, columns], -inf where hidden; weights afterwards
   void* top = nullptr;          // [rows]: forward: the largest score so far
   void* total = nullptr;        // forward: the sum of exp(score - top) so far
-  void* factor = nullptr;       // forward: rescales earlier results
+  void* factor = nullptr;       // forward: what earlier results must be multiplied by
   const void* whole = nullptr;  // backward: log of the sum of exp(score) over all rounds
   const void* delta = nullptr;  // backward: <dy, y>
   void* gradient = nullptr;     // backward: [rows, columns], of the weights; of the scores afterwards

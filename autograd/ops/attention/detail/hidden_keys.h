@@ -1,5 +1,5 @@
-// NaN and infinities in keys and values that a mask hides. Products multiply them by weights of 0, which gives NaN, so
-// where a result is not finite, it is computed again from the finite parts, and chosen for those that do not see them.
+// NaN and infinities in keys and values that a mask hides. Matmuls multiply them by weights of 0, which gives NaN. So a
+// result that is not finite is computed again from the finite parts, for the queries that do not see such keys.
 #pragma once
 
 #include <tapegrad/autograd/op.h>
@@ -27,11 +27,11 @@ Call with_operands(Call a, const AttentionOperands& x) {
   return a;
 }
 Tensor finite_part(const Tensor& x);
-/// Whether all elements are, in the order of memory.
+/// Whether all elements are finite; reads them in the order of memory.
 bool is_all_finite(const Tensor& x);
 
-/// One form of attention of operands in which all scores are 0 or hidden, without dropout: the result, or the gradient
-/// of the values.
+/// One form of attention, without dropout, of operands in which all scores are 0 or hidden: it shows which queries see
+/// which keys. Its result, and the gradient of its values.
 struct UniformAttention {
   std::function<Tensor(const AttentionOperands&)> result;
   std::function<Tensor(const AttentionOperands&, const Tensor& dy)> value_gradient;
@@ -56,7 +56,7 @@ Tensor tangent_of_seen(const AttentionOperands& x, const AttentionTangents& tang
 Grads gradients_of_seen(const AttentionOperands& x, const Tensor& dy, const UniformAttention& uniform, Grads given,
                         const std::function<Grads(const AttentionOperands&, const Tensor& dy)>& again);
 
-/// How a form of attention computes a call, whatever its operands are.
+/// The functions of one form of attention, and what makes them independent of hidden NaN.
 template <class Call, class Result>
 struct AttentionFunctions {
   Result (*result)(const Call&);  // .y is what attention returns
@@ -71,7 +71,7 @@ struct AttentionFunctions {
               return f.gradients(c, f.result(c), dy)[2];
             }};
   }
-  /// The result of a call that gave y, which is not finite.
+  /// The corrected result of a call whose result y is not finite.
   Tensor result_of_seen(const Call& a, const Tensor& y) const {
     const auto again = [&](const AttentionOperands& finite) {
       return std::vector<Tensor>{result(with_operands(a, finite)).y};

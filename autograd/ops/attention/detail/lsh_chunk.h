@@ -13,8 +13,8 @@ namespace tapegrad {
 
 // Consecutive tokens of one head in the sorted order, which attend together.
 struct Piece {
-  int64_t head, first;   // of the sorted order
-  int64_t rows, before;  // tokens, and those of the previous chunk
+  int64_t head, first;   // the head, and the piece's first place in its sorted order
+  int64_t rows, before;  // the number of tokens, and of tokens in the previous chunk
 };
 
 struct LshAttention {
@@ -25,7 +25,7 @@ struct LshAttention {
   double scale = 1;
   bool causal = false;
   bool within_buckets = false;
-  // The chunk of each token, int32 [R, heads, T]: a token attends to its own chunk and to the previous number.
+  // The chunk of each token, int32 [R, heads, T]: a token attends to its own chunk and to the one numbered before it.
   PoolVector<int32_t> chunk_of = {};
   // By round: first the pieces of even-numbered chunks, which share no keys, then those of odd-numbered ones.
   PoolVector<PoolVector<Piece>> pieces = {};
@@ -34,8 +34,8 @@ struct LshAttention {
   int64_t tokens() const { return query.size(-2); }
   int64_t heads() const { return leading_axes(query).numel(); }
   int64_t window() const { return fixed_shapes() ? 2 * chunk : std::min(tokens(), 2 * chunk); }
-  // Whether a chunk has only tokens before those of the next one. Its results then have the same bits whatever comes
-  // later: the shapes of the products that make them depend on places in the bucket, not on how many tokens it has.
+  // Whether a chunk has only tokens before those of the next one. Its results are then bit-identical whatever tokens
+  // follow: the shapes of the matmuls depend on places in the bucket, not on its number of tokens.
   bool fixed_shapes() const { return causal && within_buckets; }
   // Queries of a piece that are computed together.
   int64_t block_rows() const { return fixed_shapes() ? std::min<int64_t>(16, chunk) : chunk; }
@@ -54,7 +54,7 @@ struct LshAttention {
     return std::max<int64_t>(1, (int64_t{1} << 20) / std::max<int64_t>(1, work));
   }
 
-  // Divides the sorted order into chunks; with `buckets` (in that order), every bucket begins a new chunk.
+  // Divides the sorted order into chunks. With `buckets`, the bucket of each place, every bucket begins a new chunk.
   void cut(const int64_t* buckets);
 };
 
@@ -105,7 +105,7 @@ class Chunk {
     for (int64_t n = 1; n <= a.rounds(); ++n) logs_.push_back(static_cast<T>(fixed::log(static_cast<double>(n))));
   }
 
-  // Gathers the queries, keys and values of a piece. Zeros follow them, to the end of a block.
+  // Gathers the queries, keys and values of a piece; with fixed_shapes(), zeros follow, to the end of a block.
   void gather(int64_t round, const Piece& piece, const HeadRows<T>& q, const HeadRows<T>& k, const HeadRows<T>& v) {
     head_ = piece.head;
     tokens = piece.rows;
@@ -139,11 +139,11 @@ class Chunk {
   T* scores() const { return scores_.mutable_data<T>(); }
   Tensor memory(int64_t count) const { return Tensor::empty({count}, a_.query.dtype()); }
 
-  int64_t tokens = 0;                // of the piece: as many queries
-  const int64_t* queries = nullptr;  // they, and the keys, which begin with those of the chunk before
-  const int64_t* keys = nullptr;
-  int64_t rows = 0, columns = 0;  // of the scores
-  int64_t known = 0;              // rows that are of tokens; the others are of the zeros that follow them
+  int64_t tokens = 0;                // of the piece; each is a query
+  const int64_t* queries = nullptr;  // their tokens
+  const int64_t* keys = nullptr;     // the previous chunk's tokens, then these
+  int64_t rows = 0, columns = 0;     // of the scores
+  int64_t known = 0;                 // rows of tokens; the others are of the zeros that follow them
 
  private:
   void score_rows(int64_t first, int64_t width) {

@@ -12,7 +12,7 @@ namespace tapegrad {
 struct ScoreBlock {
   DType dtype;
   int64_t rows, columns, stride;
-  double scale;  // that the scores do not have yet
+  double scale;  // still to be applied to the scores
   bool causal;
   int64_t first;                  // a causal query t of the block sees the columns 0 .. first + t
   const bool* allowed = nullptr;  // one of the two masks, or none
@@ -21,11 +21,11 @@ struct ScoreBlock {
   const bool* keep = nullptr;             // dropout's mask, or none
   double keep_probability = 1;
 
-  void* weights;            // the scores on entry
-  void* dropped = nullptr;  // weights after dropout; may be the same memory as `weights`
-  void* gradient = nullptr;
-  void* highest;  // [rows], of all scores
-  void* factor;   // [rows], 1 / the sum of their exponentials
+  void* weights;             // the scores on entry
+  void* dropped = nullptr;   // weights after dropout; may be the same memory as `weights`
+  void* gradient = nullptr;  // of `dropped`; of the scores after backward
+  void* highest;             // [rows], the highest score over all keys
+  void* factor;              // [rows], 1 / the sum of exp(score - highest) over all keys
   const void* dy = nullptr;
   const void* y = nullptr;
   int64_t dy_row = 0, y_row = 0, width = 0;

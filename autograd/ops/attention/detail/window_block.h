@@ -25,7 +25,7 @@ struct WindowInputs {
     if (a.global_queries() > 0) global_queries = taken(a.query, a.globals, a.first_global_query(), a.start());
   }
 
-  // The rows globals[first] - less and so on of x, contiguous.
+  // The rows globals[i] - less of x for i >= first, contiguous.
   static Tensor taken(const Tensor& x, const PoolVector<int64_t>& globals, int64_t first, int64_t less) {
     const auto count = static_cast<int64_t>(globals.size()) - first;
     const Tensor index = Tensor::empty({count}, kInt64);
@@ -91,7 +91,7 @@ class WindowBlock {
   }
 
   int64_t keys() const { return keys_; }             // of the span
-  int64_t columns() const { return rows_.columns; }  // those, after the global tokens
+  int64_t columns() const { return rows_.columns; }  // the global tokens, then these keys
   int64_t cells() const { return cells_; }
   T* weights() const { return static_cast<T*>(rows_.weights); }
   // The weights [rows, columns] after dropout.
@@ -156,11 +156,11 @@ class WindowBlock {
   const WindowAttention& a_;
   const WindowInputs& in_;
   const int64_t cells_;
-  const Tensor memory_;  // weights, then the same after dropout
-  const Tensor flags_;   // hidden rows, the global tokens of rows, dropout's mask
+  const Tensor memory_;  // weights, then the weights after dropout
+  const Tensor flags_;   // hidden rows, which global tokens each row sees, dropout's mask
   WindowRows rows_;
-  int64_t first_key_ = 0, keys_ = 0;     // of the lane
-  int64_t query_row_ = 0, key_row_ = 0;  // of the tensors
+  int64_t first_key_ = 0, keys_ = 0;     // the span in the lane
+  int64_t query_row_ = 0, key_row_ = 0;  // first rows in the tensors
 };
 
 // The weights of some global tokens' queries, over all keys.

@@ -1,4 +1,4 @@
-// One call of window attention, as its files share it.
+// The arguments of one call of window attention.
 #pragma once
 
 #include <tapegrad/autograd/op.h>
@@ -63,7 +63,7 @@ struct WindowAttention {
   int64_t pieces() const { return ((rows() + dilation - 1) / dilation + piece() - 1) / piece(); }  // of one lane
 };
 
-/// dquery, dkey and dvalue of recorded operations, for second-order gradients: gathers the keys of each query.
+/// dquery, dkey and dvalue, made of recorded operations, for second-order gradients: gathers the keys of each query.
 Grads recorded_window_backward(const WindowAttention& a, const Tensor& dy);
 
 }  // namespace tapegrad

@@ -20,7 +20,7 @@ struct Convolution {
 
   bool volumes() const { return axes == 3; }
   int64_t batch() const { return shape.n / shape.depth.out; }
-  /// The images and channels of volumes, once the axes are known.
+  /// Counts the images and channels of volumes as ConvShape does, once its axes are set.
   void count_images() {
     shape.n *= shape.depth.out;
     shape.c *= shape.depth.kernel;
@@ -72,7 +72,7 @@ struct ConvName {
   std::string weight() const;
 };
 
-/// Everything but the sizes along the axes. Transposed: the channels of x are the weight's first axis.
+/// Checks the operands; sets all but the sizes along the axes. Transposed: the weight's first axis has x's channels.
 Convolution require_operands(const ConvName& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                              const ConvSettings& settings);
 

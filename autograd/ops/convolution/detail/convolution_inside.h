@@ -1,4 +1,4 @@
-// Which taps of a convolution are inside of its source: the others would be multiplied by zeros.
+// Which taps (elements of the kernel) of a convolution read inside its source; the others would multiply zeros.
 #pragma once
 
 #include <tapegrad/autograd/detail/scratch.h>
@@ -9,7 +9,7 @@
 
 namespace tapegrad {
 
-/// The range of one axis in a piece of work.
+/// Indices [begin, end) of one axis; range_of: piece `index` of an axis of `size` elements, in pieces of `step`.
 struct Range {
   int64_t begin, end;
   int64_t size() const { return end - begin; }
@@ -19,8 +19,8 @@ inline Range range_of(int64_t index, int64_t step, int64_t size) {
   return {index * step, std::min(size, (index + 1) * step)};
 }
 
-/// Those of `count` taps whose source, source(i) in ascending order, is inside of an axis of `size` elements. Without
-/// `skips`, all of them.
+/// The taps i < count whose source element, source(i) in ascending order, is inside an axis of `size` elements. Without
+/// `skips`, all taps.
 Range inside(bool skips, int64_t count, int64_t size, const auto& source) {
   Range taps{0, count};
   while (skips && taps.begin < taps.end && source(taps.begin) < 0) ++taps.begin;
@@ -28,13 +28,13 @@ Range inside(bool skips, int64_t count, int64_t size, const auto& source) {
   return taps;
 }
 
-/// Elements of a class along an axis that are combined from the same of its taps.
+/// Neighbouring elements of one class of an axis (ConvPass) that are combined from the same taps.
 struct Stretch {
   Range elements, taps;
 };
 
-/// The stretches of a class of one axis in `range`; returns their number. source(i) is that of tap i for the class's
-/// first element.
+/// Writes the stretches of a class of one axis in `range` to `list`; returns their number. source(i) is the source of
+/// tap i for the class's first element.
 int64_t list_stretches(const ConvPass& pass, bool skips, int64_t residue, int64_t taps, const Range& range,
                        const auto& source, Stretch* list) {
   int64_t count = 0;
@@ -47,14 +47,14 @@ int64_t list_stretches(const ConvPass& pass, bool skips, int64_t residue, int64_
   return count;
 }
 
-/// The channels of the source that an image reads: of a volume, those of the depths inside of it.
+/// The channels of the source that an image reads: of a volume, the channels of the depths inside it.
 struct Channels {
   Range depths;    // of the kernel
   int64_t count;   // per group
   int64_t before;  // channels of the lists before it
 };
 
-/// The channels of all images, each list once.
+/// The lists of channels that the images read; images with the same depths share a list.
 class ChannelLists {
  public:
   ChannelLists(const ConvShape& shape, bool transposed, bool skips)

@@ -1,4 +1,4 @@
-// The three products of a convolution, each of which is the gradient of the other two.
+// A convolution, and its gradients for x (the transposed convolution) and for the weight: shapes and kernels.
 #pragma once
 
 #include <tapegrad/autograd/detail/pieces.h>
@@ -45,10 +45,10 @@ struct ConvShape {
   /// One channel per group: each plane of x is convolved by itself.
   bool depthwise() const { return c == depth.kernel && groups > 1 && o > 0; }
   bool padded() const { return rows.padded() || cols.padded() || depth.padded(); }
-  /// Windows of an image that share no element, of so few channels that the transpose is one product: for each tap
-  /// there would be a fraction of a vector.
+  /// Windows of an image that share no element, with so few channels that the transpose is computed as one matmul: tap
+  /// by tap, vectors would be mostly empty.
   bool patches() const { return rows.disjoint() && cols.disjoint() && groups == 1 && c < 32 && !volumes(); }
-  /// One matrix product per image: no element of x is padded, skipped or used twice.
+  /// One matmul per image: no element of x is padded, skipped or used twice.
   bool pointwise() const { return rows.plain() && cols.plain(); }
 
   /// The plane of x that is channel `channel` of a group in image i; nullptr for zeros.
@@ -82,7 +82,7 @@ void convolve_transposed_exactly(const ConvShape& shape, const T* y, const T* we
 template <class T>
 void convolve_weight(const ConvShape& shape, const T* x, const T* y, T* weight);
 
-// The cases of the above for shape.pointwise(), and of the transposed for shape.patches()
+// convolve and convolve_transposed for shape.pointwise(), and convolve_transposed for shape.patches()
 // (ops/convolution/convolution_gemm.cpp).
 /// to [columns, plane] = W from [channels, plane], for each image and group.
 template <class T>
@@ -91,8 +91,8 @@ void multiply_planes(const ConvShape& shape, bool transposed, const T* from, con
 template <class T>
 void multiply_patches(const ConvShape& shape, const T* from, const T* weight, const T* bias, T* to);
 
-// The cases of the above for shape.depthwise() (ops/convolution/convolution_depthwise.cpp); all but convolve_volumes
-// are for images.
+// The functions above for shape.depthwise() (ops/convolution/convolution_depthwise.cpp); all but convolve_volumes are
+// for images.
 template <class T>
 void convolve_volumes(const ConvShape& shape, const T* x, const T* weight, const T* bias, T* y);
 template <class T>
@@ -100,7 +100,7 @@ void convolve_planes(const ConvShape& shape, bool transposed, const T* from, con
 template <class T>
 void convolve_planes_weight(const ConvShape& shape, const T* x, const T* y, T* weight);
 
-/// An axis as a product reads it, forward or transposed. The elements of the result are divided into classes by their
+/// An axis as a convolution uses it, forward or transposed. The elements of the result form classes, by their
 /// remainder modulo `classes`. The elements of a class are combined from the same taps of the kernel; from each element
 /// to the next one of its class, the source advances by `advance`.
 struct ConvPass {

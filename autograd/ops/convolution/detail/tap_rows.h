@@ -5,7 +5,7 @@
 
 namespace tapegrad {
 
-// Rows of the result from one copy: row r is combined from the elements from[r * from_step + taps[t] + j].
+// Rows of the result from a padded copy: element j of row r combines from[r * from_step + taps[t] + j] over all taps t.
 template <class T>
 struct TapRows {
   int64_t rows, n;  // of the result, and elements in each
@@ -13,7 +13,7 @@ struct TapRows {
   const int64_t* taps;
   const T* from;
   int64_t from_step;
-  // The taps are divided into so many parts of equal size, whose sums are added.
+  // The number of parts of equal size into which the taps are divided; the sums of the parts are added.
   int64_t parts = 1;
 };
 

@@ -50,7 +50,7 @@ struct FuseGradients {
 /// gradient of that kind is first written out in simpler terms; the others have a rule.
 struct FuseAction {
   const Formula* kernels = nullptr;            ///< nullptr: an operand, or a number
-  const Formula* with_number_last = nullptr;   ///< if the last of two operands is a number, which is a scalar then
+  const Formula* with_number_last = nullptr;   ///< if the last of two operands is a number, which becomes a scalar
   const Formula* with_number_first = nullptr;  ///< if the first is
   bool negates_last = false;                   ///< with_number_last takes -number
   const FuseAction* gradient = nullptr;        ///< dx from dy and x, or from y
@@ -83,7 +83,7 @@ struct FuseActions {
 /// outer one; nullptr if there is none. `place`: of the inner one among the outer one's operands.
 const Formula* pair_of(const Formula& inner, const Formula& outer, int place);
 
-/// The terms of a formula, in an order in which they can be computed; equal ones are one.
+/// The terms of a formula, in an order in which they can be computed; equal terms are stored once.
 class SymbolGraph {
  public:
   SymbolGraph() { terms_.reserve(kFew); }
@@ -99,13 +99,13 @@ class SymbolGraph {
   /// Removes all terms; their symbols are no longer valid.
   void clear();
 
-  /// The graph of the first that is not a number, nullptr if all are.
+  /// The graph of the first symbol that is not a number; nullptr if all are numbers.
   static SymbolGraph* of(std::initializer_list<Symbol> symbols);
-  /// Its value, if it is a number.
+  /// The value of a symbol that is a number.
   static std::optional<double> number_of(const Symbol& x);
 
  private:
-  static constexpr std::size_t kFew = 16;  // terms that are searched one by one
+  static constexpr std::size_t kFew = 16;  // up to so many terms are searched one by one
 
   std::size_t slot_of(const FuseTerm& term) const;
   uint32_t use() const { return use_.load(std::memory_order_relaxed); }
@@ -113,11 +113,11 @@ class SymbolGraph {
   void require_current(const Symbol& x) const;
 
   std::vector<FuseTerm> terms_;
-  std::vector<int32_t> table_;     // of more terms by their hash, open addressing; -1: empty
+  std::vector<int32_t> table_;     // hash table of more terms, open addressing; -1: empty
   std::atomic<uint32_t> use_ = 0;  // counts clear(); atomic, because a symbol that was kept may be on another thread
 };
 
-/// The same formula with gelu, silu and sigmoid where it has them written out: they are more accurate, and one action.
+/// The formula with gelu, silu and sigmoid in place of their written-out forms: more accurate, and one action each.
 std::pair<std::vector<FuseTerm>, int32_t> with_idioms(const std::vector<FuseTerm>& terms, int32_t result);
 
 }  // namespace tapegrad

@@ -21,7 +21,7 @@ class FusedProgram {
   std::size_t results() const { return results_.size(); }
 
   /// The results, of the given shape: empty handles for those that are 0. Operands that are not used may be empty
-  /// handles. Unless results must be `fresh`, one that is an operand of this shape is that tensor. Not recorded.
+  /// handles. Unless `fresh`, a result that is just an operand of this shape shares that tensor. Not recorded.
   std::vector<Tensor> run(const Shape& shape, std::span<const Tensor> operands, bool fresh) const;
 
   /// The gradients of the first result with respect to the operands whose bits are set, in order, as a program of dy

@@ -16,7 +16,7 @@ struct CrossEntropyArgs {
   int64_t classes;
   int64_t ignore_index;
   double smoothing;
-  double factor;        // of the gradient: 1, or 1 / (targets that are not ignored)
+  double factor;        // of the gradient: 1, or for a mean 1 / count_targets() (loss.h)
   const void* weights;  // of the classes, or nullptr
   double weight_sum;    // of all classes
   const void* logits;
@@ -36,7 +36,7 @@ void write_class_losses(const CrossEntropyArgs& args, int64_t rows);
 /// dy times the gradient of the rows' logits, from what write_class_losses kept; in parallel over the rows.
 void write_class_gradients(const CrossEntropyArgs& args, int64_t rows);
 
-/// The gradient (softmax * total - target's part - even part) * factor of logits [..., V], made of recorded operations.
+/// The gradient (softmax * total - target's part - smoothing) * factor of logits [..., V], made of recorded operations.
 /// It is 0 in rows whose target is ignored and in rows that are all -inf, whatever the weights are.
 Tensor composed_class_gradient(const Tensor& logits, const Tensor& target, const Tensor& weight,
                                const CrossEntropyOptions& options, double factor);

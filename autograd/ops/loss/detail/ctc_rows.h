@@ -1,7 +1,7 @@
 // The recursions of ctc_loss over the steps of a sequence.
 //
 // A sequence with S labels has 2 S + 1 states: the labels, and a blank before, between and after them. In each step it
-// stays in its state, goes on to the next one, or to the label after a blank, if that differs from the label before.
+// stays in its state, goes on to the next one, or from a label to the next label, if the two differ.
 #pragma once
 
 #include <tapegrad/autograd/pool.h>
@@ -25,8 +25,8 @@ struct CtcBatch {
   int64_t row_size() const { return 2 * most_labels + 3; }
 };
 
-/// The losses [B] from contiguous log-probabilities [T, B, C]. `ways`, if it is defined, is [B, T, row_size], and gets
-/// the logarithm of the probability of all ways to a state, less a number that all states of the step share.
+/// The losses [B] from contiguous log-probabilities [T, B, C]. `ways` [B, T, row_size], if it is defined, receives the
+/// log-probability of all paths to each state, minus a number that all states of the step share.
 void write_ctc_losses(const CtcBatch& c, const Tensor& log_probs, const Tensor& losses, const Tensor& ways);
 /// dlosses [B] times the gradient of the log-probabilities, from what write_ctc_losses wrote.
 void write_ctc_gradient(const CtcBatch& c, const Tensor& log_probs, const Tensor& losses, const Tensor& ways,

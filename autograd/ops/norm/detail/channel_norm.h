@@ -22,17 +22,18 @@ struct WantedGrads {
 };
 
 /// Where the variance of finite elements of x over `axes` is so large that derivatives overflow or underflow: a factor
-/// [as `variance`] for them with which they do not, and 1 elsewhere. An empty handle if it is not. Not recorded.
+/// for x that prevents it, in the shape of `variance`; 1 elsewhere. An empty handle if none is so large. Not recorded.
 Tensor range_factor(const Tensor& x, const Tensor& variance, const Axes& axes);
 
 /// x - mean(x), recorded; 0 where all elements of a row are equal.
 Tensor without_mean(const Tensor& x, const Axes& axes);
 
-/// dx, dweight and dbias, made of recorded operations. x is viewed as `view` [n, groups, channels of a group, l] and
-/// normalised over `axes` of it, or with the given mean and variance [1, groups, channels, 1].
+/// [1, groups, channels of a group, 1], or empty.
 struct GivenStatistics {
   Tensor mean, var;
 };
+/// dx, dweight and dbias, made of recorded operations. x is viewed as `view` [n, groups, channels of a group, l] and
+/// normalised over `axes` of it, or with the given statistics.
 Grads composed_norm_backward(const Tensor& x, const Tensor& weight, const Shape& view, const Axes& axes, double eps,
                              const GivenStatistics& given, const Tensor& dy);
 

@@ -1,4 +1,4 @@
-// The sums of grid_sample, and of its gradients.
+// The kernels of grid_sample and of its gradients.
 #pragma once
 
 #include <tapegrad/autograd/dtype.h>

@@ -8,8 +8,8 @@
 
 namespace tapegrad {
 
-/// A linear map of one axis: output o is the sum of the inputs first, first + 1, ..., times their weights, over its
-/// divisor.
+/// A linear map of one axis: output o is the sum of the inputs first, first + 1, ..., times their weights, divided by
+/// its divisor.
 struct AxisMap {
   struct Output {
     int64_t first, count;

@@ -1,4 +1,4 @@
-// Products of one matrix, for matmul and linear.
+// Multiplication by one matrix, for matmul and linear.
 #pragma once
 
 #include <tapegrad/autograd/kernels/product/blas.h>
@@ -23,7 +23,7 @@ inline Tensor rows_of(const Tensor& x) {
 
 /// Whether the rows of x [N, ..., last axis] can be those of `examples` examples, in order.
 inline bool has_rows_of(const Tensor& x, int64_t examples) { return x.dim() >= 2 && x.size(0) % examples == 0; }
-/// x of has_rows_of -> [examples, rows of each, last axis].
+/// x for which has_rows_of() is true -> [examples, rows per example, last axis].
 inline Tensor rows_by_example(const Tensor& x, int64_t examples) {
   const Tensor rows = rows_of(x);
   return rows.reshape({examples, rows.size(0) / examples, rows.size(1)});

@@ -15,7 +15,7 @@ struct Segments {
 };
 inline constexpr int64_t kLookAhead = 8;
 
-/// The segments of `index`, checked: int64 [rows], in [0, count). `what` names a row of it in errors: "segments".
+/// The segments of `index`, checked: int64 [rows], in [0, count). `what` is what errors call the segments.
 Segments make_segments(std::string_view where, const Tensor& index, int64_t rows, int64_t count,
                        std::string_view what = "segments");
 

@@ -13,8 +13,8 @@
 
 namespace tapegrad {
 
-/// The indices, of any integer type, as a contiguous int64 tensor. Error, ending in `what()`, unless all are in [low,
-/// size).
+/// The indices, of any integer type, as a contiguous int64 tensor. Error, ending in `what()`, unless all are in
+/// [low, size).
 Tensor require_indices(std::string_view op, std::string_view called, const Tensor& index, int64_t size, auto what,
                        int64_t low = 0) {
   const Tensor ids = packed(require_integers(op, index, called));
@@ -54,8 +54,8 @@ void add_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source
 /// The same, but replaces them; the last of several slices for one place remains.
 void put_rows(const Tensor& y, int axis, const Tensor& ids, const Tensor& source);
 
-/// The gradient of gather() from that of its result: zeros of this shape, to which dy is added at ids, which are in
-/// range. Recorded if dy is.
+/// The gradient of gather() from the gradient dy of its result: zeros of this shape, to which dy is added at ids, which
+/// are in range. Recorded if dy is.
 Tensor elements_added(const Tensor& dy, const Shape& shape, int axis, const Tensor& ids);
 
 /// The places x[i, j, ...]: slices of one axis, after the axes of x were permuted and the indexed ones merged.
@@ -71,8 +71,8 @@ struct Places {
 };
 Places places_of(std::string_view where, const Tensor& x, std::span<const Tensor> indices);
 
-/// The gradient of embedding() from that of its result: dy [n, columns] and ids int64 [n], contiguous and in range. The
-/// gradients of an id are added in their order, except those of the id `skipped`.
+/// The gradient of embedding() from the gradient of its result, dy [n, columns]; ids int64 [n], contiguous and in
+/// range. Rows of dy with equal ids are added in their order; the id `skipped` gets no gradient.
 RowGradient row_gradient(const Tensor& dy, int64_t rows, const Tensor& ids, int64_t skipped = -1);
 
 }  // namespace tapegrad

@@ -1,4 +1,4 @@
-// Integrals of the gamma function and of the normal density, which lead to each other.
+// The upper tails of the gamma integral and of the normal distribution: erfc is a case of the former.
 #pragma once
 
 #include <tapegrad/autograd/ops/special/detail/two.h>
@@ -7,8 +7,8 @@
 
 namespace tapegrad::special {
 
-/// The integral of t^(a-1) e^-t from x to infinity, over e^-x x^a, for x > a + 3 sqrt(a) + 4: its continued fraction
-/// (Abramowitz, Stegun 1964, 6.5.31).
+/// The integral of t^(a-1) e^-t from x to infinity, divided by e^-x x^a, for x > a + 3 sqrt(a) + 4: its continued
+/// fraction (Abramowitz, Stegun 1964, 6.5.31).
 template <class R>
 R upper_fraction(R a, R x) {
   constexpr double kEnough = sizeof(R) == sizeof(double) ? 1e-13 : 1e-20;

@@ -26,7 +26,7 @@ float igammac(float a, float x);
 /// x^(a - 1) e^-x / Gamma(a).
 double gamma_density(double a, double x);
 float gamma_density(float a, float x);
-/// dx / da of the x with a fixed igamma(a, x).
+/// dx / da along x(a) with a constant igamma(a, x).
 double gamma_slope(double a, double x);
 
 double i0(double x);

@@ -41,7 +41,7 @@ R bernoulli(int k, double divisor) {
   return R(f.above) / (f.below * divisor);
 }
 
-/// log(Gamma(x)) for x > 0; x + log(x) must be below 2^60. The absolute error is that of its largest term.
+/// log(Gamma(x)) for x > 0; x + log(x) must be below 2^60. The absolute error is that of rounding its largest term.
 template <class R>
 R log_gamma(R x) {
   R product = 1;

@@ -1,7 +1,7 @@
-// Sums of two doubles, for special functions of single numbers.
+// Double-double arithmetic, for special functions of single numbers: a number is the sum of two doubles.
 //
-// A function is one template of R: with R = double it is accurate enough for float32, with R = Two for float64. These
-// are additions, multiplications, divisions and roots of IEEE 754 alone, so every machine computes the same bits.
+// A function is one template of R: with R = double it is accurate enough for float32, with R = Two for float64. All of
+// it is additions, multiplications, divisions and roots of IEEE 754, so results are bit-identical on every machine.
 #pragma once
 
 #include <tapegrad/autograd/internal/fixed_math.h>
@@ -10,7 +10,7 @@
 
 namespace tapegrad::special {
 
-/// The sum of two doubles; `high` is that sum, rounded. Products need sizes below 2^990.
+/// The number high + low; `high` is that number, rounded. Factors of a product must be below 2^990.
 struct Two {
   double high = 0, low = 0;
   constexpr Two() = default;

@@ -10,7 +10,7 @@
 
 namespace tapegrad {
 
-/// The weights are not kept: backward computes them again.
+/// The attention weights are not kept: backward computes them again.
 struct FlexCall {
   Tensor query, key, value;  // [B, H, T, D] [B, K, S, D] [B, K, S, E]
   ScoreMod score_mod;
@@ -22,7 +22,7 @@ struct FlexCall {
   int64_t rows() const { return query.size(2); }
   int64_t columns() const { return key.size(2); }
   int64_t all_heads() const { return query.size(0) * query.size(1); }
-  // Heads that have the same keys.
+  // The number of query heads that share the keys and values of one head.
   int64_t sharing() const { return key.size(1) == 0 ? 1 : std::max<int64_t>(1, query.size(1) / key.size(1)); }
 };
 
@@ -32,7 +32,7 @@ void flex_forward(const FlexCall& a, const Tensor& y, const Tensor& softmax);
 /// Adds to dq, dk and dv, which are contiguous, from what flex_forward computed; dy is contiguous.
 void flex_backward(const FlexCall& a, const Tensor& y, const Tensor& softmax, const Tensor& dy, const Tensor& dq,
                    const Tensor& dk, const Tensor& dv);
-/// Adds to of_y, contiguous, the tangent of y where `of` has the tangents of query, key and value.
+/// Adds the tangent of y to of_y, contiguous; `of` contains the tangents of query, key and value.
 void flex_tangent(const FlexCall& a, const Tensor& y, const Tensor& softmax, const FlexCall& of, const Tensor& of_y);
 
 }  // namespace tapegrad

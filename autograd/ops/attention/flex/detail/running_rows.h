@@ -5,16 +5,16 @@
 
 namespace tapegrad {
 
-// A block of scores, and what the queries have from the blocks of keys before it.
+// A block of scores, and the sums of its queries over the blocks of keys so far. In `block`, `highest` is over these
+// blocks, and `factor` is the sum of exp(score - highest), at the end its inverse.
 struct RunningRows {
-  const ScoreBlock&
-      block;     // highest of the scores so far; factor: the sum of their exponentials, at the end its inverse
+  const ScoreBlock& block;
   void* result;  // [rows, width], contiguous: the weighted sum of values so far
   bool begins;   // the first block of keys of these queries
 };
 
 struct RunningRowsKernels {
-  void (*add)(const RunningRows& r);  // scores become exponentials, of which highest, factor and result are corrected
+  void (*add)(const RunningRows& r);     // scores become exponentials; highest, factor and result are rescaled to match
   void (*finish)(const RunningRows& r);  // factor becomes its inverse, result is multiplied by it
 };
 /// For float or double.

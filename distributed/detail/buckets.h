@@ -1,4 +1,4 @@
-// Which process updates which elements, and which elements travel together.
+// Which process updates which elements, and which elements are sent together.
 #pragma once
 
 #include <tapegrad/autograd/named_tensor.h>
@@ -12,7 +12,7 @@
 
 namespace tapegrad::distributed::detail {
 
-/// Parameters are cut between processes at multiples of this many elements.
+/// Parameters are divided between processes at multiples of this many elements.
 inline constexpr int64_t kBlock = optim::StepGradients::kBlock;
 
 /// Elements [begin, end) of a parameter.
@@ -20,11 +20,11 @@ struct Piece {
   std::size_t parameter = 0;
   int64_t begin = 0, end = 0;
   int64_t position = 0;  ///< of the process that updates them (Rounds)
-  int64_t at = 0;        ///< where they are among the elements of their bucket
+  int64_t at = 0;        ///< their offset among the elements of their bucket
   int64_t size() const { return end - begin; }
 };
 
-/// Parameters whose gradients travel together.
+/// Parameters whose gradients are sent together.
 struct Bucket {
   DType dtype = kFloat32;
   std::vector<std::size_t> parameters;
@@ -46,8 +46,8 @@ struct Bucket {
   }
 };
 
-/// Divides the parameters, the last first, since backward reaches them in that order. Frozen ones are left out. With
-/// `cut`, parameters are cut between processes.
+/// Divides the parameters into buckets, the last one first, since backward reaches them in that order. Frozen
+/// parameters are left out. With `cut`, one parameter may be divided between processes.
 inline std::vector<Bucket> make_buckets(const NamedTensors& parameters, int64_t size, int64_t bucket_bytes, bool cut) {
   std::vector<Bucket> buckets;
   for (std::size_t p = parameters.size(); p-- > 0;) {
@@ -66,7 +66,7 @@ inline std::vector<Bucket> make_buckets(const NamedTensors& parameters, int64_t 
       const int64_t n = parameters[p].tensor.numel(), block = cut ? kBlock : n;
       for (int64_t begin = 0; begin < n; begin += block) {
         const int64_t end = begin + block < n ? begin + block : n;
-        // Of the process that the middle of the block belongs to; another first one in each bucket.
+        // The process whose share of the bucket contains the block's middle; each bucket begins with another process.
         const int64_t middle = (before + begin + (end - begin) / 2) * size / bucket.total;
         const int64_t position = (middle + static_cast<int64_t>(b)) % size;
         Piece* const last = bucket.pieces.empty() ? nullptr : &bucket.pieces.back();

@@ -15,7 +15,7 @@
 
 namespace tapegrad::distributed::detail {
 
-/// What all processes do next.
+/// What all processes do together next.
 enum class Call : int32_t {
   broadcast,
   all_reduce,
@@ -31,23 +31,23 @@ enum class Call : int32_t {
 /// "all_reduce", "a step of DataParallel", "the end of the World".
 std::string_view name(Call call);
 
-/// What a process says of its call before data moves.
+/// How a process describes its call to the others before data is sent.
 struct Meeting {
   Call call;
-  int32_t argument = 0, dtype = 0, axes = 0;  ///< of a tensor, and how it is reduced or where it is
-  int64_t sizes[kMaxRank] = {};               ///< its shape, or numbers of a step
+  int32_t argument = 0, dtype = 0, axes = 0;  ///< the reduction or the root; the tensor's type and number of axes
+  int64_t sizes[kMaxRank] = {};               ///< the tensor's shape, or numbers of a step
   friend bool operator==(const Meeting&, const Meeting&) = default;
 };
 
-/// A range of numbers: one of a process, and then of all.
+/// The smallest and the largest number: of one process, and after meet() of all.
 struct Range {
   int64_t least = 0, most = 0;
 };
 
-/// What all processes say.
+/// The calls of all processes.
 struct Met {
-  Meeting first, other;  ///< of rank 0, and of the first rank that says something else
-  int rank = 0;          ///< of the other one; 0: all say the same
+  Meeting first, other;  ///< of rank 0, and of the first rank whose Meeting differs
+  int rank = 0;          ///< of `other`; 0: all are equal
   Range range;
 };
 
@@ -59,31 +59,31 @@ class Group {
   int size() const { return transport_.size(); }
 
   void set_patience(const WorldOptions& patience) { patience_ = patience; }
-  /// What waits are part of, for texts, from 1; -1: no step.
+  /// The step that waits belong to in messages, counted from 1; -1: none.
   void set_step(int64_t step) { step_ = step; }
 
   std::unique_ptr<Exchange> exchange() { return transport_.exchange(); }
-  /// Until all messages have arrived. Error if one fails, and if none arrives for WorldOptions::timeout_s: then this
-  /// group can do nothing more, and the program must end. `what`: "the gradients".
+  /// Waits until all messages have arrived. Error if one fails, or if none arrives for WorldOptions::timeout_s: then
+  /// this group can do nothing more, and the program must end. `what` is for texts: "the gradients".
   void wait(Exchange& messages, std::string_view what);
 
   void broadcast(void* data, int64_t bytes, int root);
-  /// `all` receives `bytes` of each process, in the order of ranks.
+  /// `all` receives `bytes` bytes from each process, in the order of ranks.
   void all_gather(const void* own, int64_t bytes, void* all, std::string_view what);
 
-  /// `own` becomes what `combine(own, theirs)` makes of that of all processes, in any order and more than once each.
+  /// combine(theirs) must merge another process's bytes into `own`: in any order, and some of them more than once.
   void all_combine(void* own, int64_t bytes, std::string_view what, const std::function<void(const char*)>& combine);
 
-  /// Error on every process, "[where] ...", if they make different calls.
+  /// Error on every process, "[where] ...", if the processes make different calls.
   Met meet(std::string_view where, const Meeting& own, const Range& range = {});
-  /// Error on every process, "[where] expected the same `what` on every process, got ...", with the first line that
-  /// differs and two ranks that have it so, unless all have the same lines.
+  /// Unless `lines` are equal on all processes: Error on every process, "[where] expected the same `what` on every
+  /// process, got ...", with the first line that differs between rank 0 and another rank.
   void require_equal(std::string_view where, std::string_view what, const std::string& lines);
 
-  /// Keeps what messages that are still under way may write to, for the rest of the program.
+  /// Keeps memory that messages under way may still write to, for the rest of the program.
   void keep(std::shared_ptr<void> memory);
-  /// Waits for all, and ends MPI. If that is an Error, prints it, and ends all processes. In a process that was forked,
-  /// nothing.
+  /// Waits for all processes, and ends MPI. If that fails, prints the Error, and ends all processes. Does nothing in a
+  /// process that was forked.
   void finish();
 
  private:
@@ -99,7 +99,7 @@ class Group {
   std::unique_ptr<RollCall> roll_;
   WorldOptions patience_;
   int64_t step_ = -1;
-  double attended_ = 0;  // seconds of all waits
+  double attended_ = 0;  // total seconds of all waits: the clock of roll_
   std::string broken_;   // the Error after which nothing can be exchanged
 };
 

@@ -1,4 +1,4 @@
-// Which processes wait, and for what: those that have waited for long report it to all others.
+// Which processes wait, and for what: processes that have waited for long report it to all others.
 #pragma once
 
 #include <tapegrad/distributed/detail/transport.h>
@@ -23,15 +23,15 @@ struct Whereabouts {
   std::string text() const;
 };
 
-/// Costs nothing until the first call. Times are seconds of a clock of the caller's.
+/// Sends and receives nothing until the first call. Times are seconds on the caller's clock.
 class RollCall {
  public:
   explicit RollCall(Transport& transport) : transport_(transport) {}
-  /// Sends all others where this process waits.
+  /// Reports to all other processes where this one waits.
   void report(const Whereabouts& own);
-  /// Receives what others have reported, from the first call on.
+  /// Receives the others' reports, from the first call on.
   void listen(double now);
-  /// The processes that have reported nothing since then; without this one.
+  /// The other processes that have reported nothing since the time `since`.
   std::vector<int> missing(double since) const;
   /// What a process reported last.
   const Whereabouts& reported_by(int rank) const { return peers_[static_cast<std::size_t>(rank)].reported; }
@@ -39,8 +39,8 @@ class RollCall {
  private:
   struct Peer {
     Whereabouts reported, arriving;
-    double at = 0;  // when
-    bool heard = false;
+    double at = 0;       // when `reported` arrived
+    bool heard = false;  // something has arrived
     std::unique_ptr<Exchange> in;
   };
   struct Report {

@@ -1,4 +1,4 @@
-// With which others a process exchanges data, round by round, until each has the sums of its share.
+// With which processes a process exchanges data, round by round, until each has the sums of its share.
 #pragma once
 
 #include <tapegrad/distributed/detail/tree.h>
@@ -10,11 +10,11 @@
 
 namespace tapegrad::distributed::detail {
 
-/// Recursive halving (Thakur et al. 2005), for any number of processes: in the first round, neighbours sum what they
-/// have, half of the elements each, then those at a distance of 2 sum half of that, and so on. A process sends as many
-/// bytes as if it sent each other one its share, in log2(size) messages, of which the long ones stay on a machine with
-/// a power of two of processes. Where the number of processes has other prime factors, the first rounds are between so
-/// many partners: then what they have summed is a node of the tree (tree.h). Parameters go the same way back.
+/// Recursive halving (Thakur et al. 2005), for any number of processes: in the first round, neighbours sum their
+/// elements, half of them each; then processes at a distance of 2 sum half of that, and so on. A process sends as many
+/// bytes as if it sent each other process its share, in log2(size) messages, of which the long ones stay on a machine
+/// with a power of two of processes. For each odd prime factor of the number of processes, one of the first rounds has
+/// so many partners: their sum is then a node of the tree (tree.h). Parameters return by the same rounds in reverse.
 class Rounds {
  public:
   /// Of `size` processes. With `one` round, all are partners.
@@ -41,12 +41,12 @@ class Rounds {
   int64_t partner(std::size_t round, int64_t rank, int64_t number) const {
     return rank - (number - this->number(round, rank)) * rounds_[round].stride;
   }
-  /// The terms whose sums a process has before a round; after all rounds, all of them.
+  /// The terms that a process's sums contain before a round; after all rounds, all terms.
   Terms terms(std::size_t round, int64_t rank, int64_t terms) const {
     const int64_t stride = this->stride(round), group = place(rank) / stride;
     return {terms * group * stride / size_, terms * (group + 1) * stride / size_};
   }
-  /// Elements are in the order of their owners' positions. Those that a process has before a round; after all, its own.
+  /// The positions whose elements a process sums before a round; after all rounds, its own. Elements are in that order.
   Terms positions(std::size_t round, int64_t rank) const {
     int64_t begin = 0;
     for (std::size_t i = 0; i < round; ++i) begin += number(i, rank) * (size_ / stride(i + 1));

@@ -49,9 +49,9 @@ void multiply(T* x, double factor, int64_t n) {
 
 /// Sums over the batches of this process.
 ///
-/// The sum of a node is that of the gradients of its batches, each divided by the number of batches and multiplied by
-/// the batch's terms / the most terms of a batch of the node. It depends on the node alone; nothing is multiplied where
-/// the terms are equal, and nothing grows where they are not. The sum of all times factor() is the mean over all terms.
+/// The sum of a node adds up the gradients of its batches, each divided by the number of batches and multiplied by the
+/// batch's terms / the most terms of a batch of the node. It depends on the node alone; nothing is multiplied where the
+/// terms are equal, and no factor is above 1. The sum of all batches times factor() is the mean over all terms.
 struct Accumulated {
   Terms all, own;             // the step's batches, and those of this process
   std::vector<double> terms;  // of each batch (MeanLoss::terms); of others' batches 0 until update()
@@ -80,15 +80,15 @@ struct Accumulated {
   double most(const Terms& node) const {
     return *std::max_element(terms.begin() + node.begin, terms.begin() + node.end);
   }
-  // By what the sums of two siblings are multiplied before they are added, where a batch has at most so many terms. At
-  // least one is 1.
+  // The factors of the sums of two siblings before they are added, for the most terms a and b of a batch of each. At
+  // least one factor is 1.
   static std::pair<double, double> factors(double a, double b) { return {a < b ? a / b : 1, b < a ? b / a : 1}; }
   std::pair<double, double> factors(const Terms& left, const Terms& right) const {
     return factors(most(left), most(right));
   }
-  // By what the sum of all batches is multiplied. Error if they have no terms.
+  // The factor that makes the sum of all batches their mean. Error if they have no terms.
   double factor() const { return static_cast<double>(all.size()) / BatchWeights(terms).sum(); }
-  // With how many of the first `count` nodes, from the last on, a node that follows them becomes one.
+  // How many of the first `count` nodes, from the last one back, `node` merges with when it follows them.
   int64_t merges(Terms node, std::size_t count) const {
     int64_t merged = 0;
     while (count-- > 0) {
@@ -101,7 +101,7 @@ struct Accumulated {
   }
 };
 
-/// Adds the seconds of its life to a sum.
+/// Adds the seconds from its construction to its destruction to a sum.
 class Stopwatch {
  public:
   explicit Stopwatch(double& sum) : sum_(sum), start_(std::chrono::steady_clock::now()) {}
@@ -119,13 +119,13 @@ struct Share {
   // What is on its way for a bucket in a step.
   struct Moving {
     std::size_t missing = 0;       // parameters whose gradients backward has not reached
-    Tensor mine, sent;             // sums of this process before the next round, by node; in the type of the wire
-    std::vector<Tensor> received;  // in a round those of its partners, by node
+    Tensor mine, sent;             // this process's sums before the next round, by node; the same in the wire's type
+    std::vector<Tensor> received;  // by round: the sums of the partners, by node
     std::vector<std::unique_ptr<Exchange>> exchanges;  // by round
-    std::size_t round = 0;                             // that is not complete
+    std::size_t round = 0;                             // the first that is not complete
     bool started = false;
   };
-  // The nodes whose sums the partners of a round have, by partner, and the most terms that a batch of each has.
+  // The nodes whose sums the partners of a round have, by partner, and the most terms of a batch of each node.
   struct Nodes {
     std::vector<Terms> nodes;
     std::vector<double> most;
@@ -148,7 +148,7 @@ struct Share {
   std::size_t known = 0;                                  // rounds in which `most` has arrived
   std::vector<Moving> moving;                             // by bucket
   std::vector<uint8_t> arrived;                           // by parameter
-  std::string unknown;                                    // a leaf that is no parameter
+  std::string unknown;                                    // a leaf that is not one of the parameters
   bool posted = false;
   std::optional<tapegrad::detail::ForwardUpdates> forward_updates;  // during a step
   using Updates = std::vector<tapegrad::detail::ForwardUpdate>;

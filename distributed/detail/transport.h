@@ -1,4 +1,4 @@
-// What the processes of a run exchange bytes with. libtapegrad_mpi implements it with MPI.
+// How the processes of a run exchange bytes; libtapegrad_mpi implements these classes with MPI.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace tapegrad::distributed::detail {
 
-/// Messages that are under way together. A message arrives at the receive with its tag; messages of one pair of
-/// processes with the same tag arrive in order. Memory must stay as it is until done() is true. An exchange that ends
-/// before gives up what has not begun to arrive; what has begun goes on while other messages move.
+/// Messages that are under way together. A message arrives at the receive with its tag; messages between two processes
+/// with the same tag arrive in order. Memory must stay as it is until done() is true. An exchange that is destroyed
+/// earlier cancels receives that have not begun; other messages go on while messages of other exchanges move.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -25,7 +25,7 @@ class Exchange {
   virtual const std::string& failure() const = 0;
 };
 
-/// A process among others, on one thread.
+/// The connection of this process to the others; all calls on one thread.
 class Transport {
  public:
   virtual ~Transport() = default;

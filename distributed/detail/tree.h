@@ -1,5 +1,5 @@
-// The one order in which terms are summed: a binary tree that depends on their number alone, so that a sum has the same
-// bits wherever its terms were computed.
+// The one order in which terms are summed: a binary tree that depends on their number alone, so that a sum is
+// bit-identical wherever its terms were computed.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,7 @@ Value fold(const Terms& node, const Given& given, const Add& add) {
 }
 
 /// The terms that a process computes. The last process has the first ones, so that process 0 ends with the last term
-/// for any number of processes: what is shown of a step's last batch is then the same.
+/// for any number of processes: what is printed about a step's last batch is then the same.
 inline Terms terms_of(int64_t rank, int64_t size, int64_t terms) {
   const int64_t place = size - 1 - rank;
   return {terms * place / size, terms * (place + 1) / size};

@@ -24,8 +24,8 @@ const Config& checked(const Config& config) {
 void require_divisible(std::string_view where, std::string_view name, int64_t size, std::string_view heads_name,
                        int64_t heads);
 
-// Error of a module that refuses its input. While a tape records, the text ends with the module's place in the model,
-// where `own`, one of its parameters, is: " (near ups.0.norm, a GroupNorm)".
+// Error of a module that rejects its input. While a tape records, the text ends with the place in the model of the
+// module that has the parameter `own`: " (near ups.0.norm, a GroupNorm)".
 [[noreturn]] void fail_near(const Parameter& own, std::string_view where, std::string_view message);
 
 // The width of keys and values with `kv_heads` heads (0: `heads`), if queries with `heads` heads have `width`. Error

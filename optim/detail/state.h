@@ -9,7 +9,7 @@
 
 namespace tapegrad::optim {
 
-/// The entries of a state, which are taken by name. Refers to the state.
+/// The entries of a state, which are taken by name. The state must outlive it.
 class StateEntries {
  public:
   /// Error of `where` for two entries with one name.

@@ -26,22 +26,22 @@ std::vector<distributed::DividedTensor::Part> divided_evenly(int64_t first, int6
 class ShardWriter {
  public:
   using Save = std::function<Shard(const Destination&, const std::vector<distributed::DividedTensor>&)>;
-  /// Into the folder, which has been locked by the first process. Both must outlive it.
+  /// Writes into the folder, which the first process has locked. World and folder must outlive it.
   ShardWriter(const distributed::World& world, const RunFolder& folder, Save save = save_shard);
   /// nullptr for a process alone, and, with a note, where not all processes find the folder's files: on several
   /// machines, it may be another folder on each. Error if it cannot be written to.
   static std::unique_ptr<ShardWriter> make(const distributed::World& world, const RunFolder& folder);
 
-  /// Begins a checkpoint, after the end of the last one. `own` of the tensors must not change any more. `rest`: all
-  /// other entries; `before`: called before the first process writes the checkpoint. The two are the first process's.
+  /// Begins a checkpoint, after the end of the last one. `own` of the tensors must not change any more. Only the first
+  /// process uses `rest`, all other entries, and `before`, which is called before it writes the checkpoint.
   void begin(int64_t step, std::vector<distributed::DividedTensor> tensors, Checkpoint rest,
              std::function<void()> before);
   /// Whether this process still writes.
   bool is_writing() const;
-  /// Goes on to the second part, or ends it. No process may still write. If one of them has failed, that is the same
-  /// Error on all.
+  /// Goes on to the second part, or ends it. No process may still write. If one of them has failed, all throw the same
+  /// Error.
   void advance();
-  /// Waits until the checkpoint is on the disk. The same Error.
+  /// Waits until the checkpoint is on the disk. Throws the same Error.
   void finish();
 
  private:

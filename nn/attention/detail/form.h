@@ -18,7 +18,7 @@ namespace detail {
 
 inline constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-// `mask`, and hidden wherever `allowed` (bool) is false.
+// `mask`, with keys also hidden wherever `allowed` (bool) is false.
 Tensor restrict_mask(const Tensor& mask, const Tensor& allowed);
 // The mask as bool [..., 1, S]; an empty handle for none. Error if it is not bool, or hides keys from some queries
 // only.
@@ -28,7 +28,7 @@ Tensor mask_of_keys(std::string_view where, const Tensor& mask);
 Tensor without_hidden_nan(Tensor& keys, Tensor& values, const Tensor& hidden);
 // [B, kv_heads, S, D] -> [B, heads, S, D]: each head repeated once per query head that shares it.
 Tensor shared_heads(const Tensor& x, int64_t heads);
-// What attention takes of each value, [B, heads, T, S]: its result for the unit vectors as values. `attend` gets them.
+// The weights that attention gives to the values, [B, heads, T, S]: the result of attend(values) for unit vectors.
 Tensor implied_weights(const Tensor& values, auto attend) {
   const PauseRecording pause;
   const int64_t count = values.size(-2);

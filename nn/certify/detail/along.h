@@ -12,17 +12,17 @@ namespace tapegrad::nn::detail {
 /// The rounding error of a number of size 1.
 inline constexpr double kEps = std::numeric_limits<double>::epsilon();
 
-/// A derivative and what differences say about it.
+/// A derivative, and its comparison with differences.
 struct Measured {
   double analytic = 0;   ///< by backward
   double numerical = 0;  ///< by differences
   double error = 0;      ///< of `numerical`, measured: truncation and rounding
-  double terms = 0;      ///< sum of |terms| that `analytic` is the sum of
+  double terms = 0;      ///< sum of the absolute values of the terms of `analytic`
   Verdict verdict = Verdict::right;
   std::string reason = {};  ///< of an unknown verdict: "at a kink: slopes 0 and 1"
 
   double gap() const;
-  /// Whether another analytic value would have been refused, too.
+  /// Whether the analytic value, which was accepted, would have been rejected if it had been `wrong`.
   bool would_find(double wrong) const;
 };
 
@@ -31,7 +31,7 @@ struct Steps {
   int first = 3, last = 10;  ///< 2^-first to 2^-last
   double rounding = 0;       ///< of f; 0: measured, by steps of 2^-17 to 2^-19
 };
-/// The rounding error of f near 0, by its third and fourth differences: of f itself, and by terms that cancel in it.
+/// The rounding error of f near 0, by its third and fourth differences: they also show terms that cancel in f.
 double rounding_of(const std::function<double(double)>& f);
 
 /// The derivative of f(t) at t = 0 by differences of fourth order. Their error is measured: what changes with half the

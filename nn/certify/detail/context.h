@@ -37,15 +37,15 @@ class Context {
 
   /// Normal numbers of the size of each variable, or of 0.02 where that is less: a bias begins with 0.
   Point direction(double scale = 1);
-  /// x, all of whose numbers move by their last bits: rounding errors are others there.
+  /// x with each element changed by a few units in its last place, so that rounding errors differ.
   Point nearby(const Point& x);
 
   /// <gradient, v> against differences of the loss.
   Measured measure(const Point& x, const Point& gradient, const Point& v, const Steps& steps = {});
   /// Steps for many directions at one point.
   Steps few_steps(const Point& x, const Point& v);
-  /// A gradient that is wrong is so in one operation at least, whose own derivative is not hidden by others' kinks: if
-  /// all are right, or rounding errors of backward explain it, the verdict becomes unknown.
+  /// A wrong gradient is wrong in at least one operation, and a check of each operation by itself is not disturbed by
+  /// kinks of others: if all are right, or backward's rounding errors explain the gap, the verdict becomes unknown.
   Measured confirmed(Measured m, const Point& x, const Point& v);
   /// The worst verdict about single operations; wrong if they cannot be checked.
   Verdict of_operations(const Point& x, const Point& v);
@@ -58,12 +58,12 @@ class Context {
   std::vector<std::pair<std::string, Point>> points_;
 };
 
-/// Equal bits of all tensors.
+/// Whether all tensors are bit-identical.
 bool same_bits(const Point& a, const Point& b);
 /// The worst and least certain first.
 bool worse(const CertificateLine& a, const CertificateLine& b);
 
-// The sections, in the order of the page; each adds its own.
+// Each of these functions adds a section to the certificate; in their order.
 
 /// Of the loss itself; false if it differs when it is computed again: then nothing else can be checked.
 bool loss_section(Context& c);

@@ -20,18 +20,18 @@ Point moved(const Point& x, const Point& v, double t);
 /// sum of a_i b_i over everything; and of |a_i b_i|.
 double inner(const Point& a, const Point& b);
 double inner_size(const Point& a, const Point& b);
-/// The square root of inner(a, a).
+/// The Euclidean norm.
 double norm_of(const Tensor& x);
 /// The square root of the mean square; 0 for no elements.
 double rms(const Tensor& x);
 
 class Objective {
  public:
-  /// A parameter, or an element of the batch.
+  /// A parameter, or a floating tensor of the batch.
   struct Variable {
     std::string name;
     Parameter* parameter;  // nullptr: of the batch
-    std::size_t input;
+    std::size_t input;     // index in the batch
   };
 
   /// Floating tensors of the batch get the type of the model, `dtype`.
@@ -39,7 +39,7 @@ class Objective {
 
   const std::vector<Variable>& variables() const { return variables_; }
   const Point& start() const { return start_; }
-  /// The row of an embedding's table that pads: it has no gradient, although the loss may depend on it.
+  /// The padding row of an embedding's table: it has no gradient, although the loss may depend on it.
   struct PaddingRow {
     std::size_t variable;
     int64_t row;
@@ -49,9 +49,9 @@ class Objective {
   void set_training(bool training) const;
 
   double value(const Point& x);
-  /// The loss on the tape of the caller, with `leaves` of as_leaf().
+  /// The loss, recorded on the caller's tape; `leaves` come from as_leaf().
   Tensor record(const Point& leaves);
-  /// Zeros for what takes no part in the loss; `has_none`, if given, gets which these are.
+  /// Zeros for variables that take no part in the loss; `has_none`, if given, is set to which these are.
   Point gradient(const Point& x, std::vector<bool>* has_none = nullptr);
   /// v^T H v; Error if an operation cannot be differentiated twice.
   double curvature(const Point& x, const Point& v);

@@ -7,9 +7,9 @@
 namespace tapegrad::nn::detail {
 
 double log_sum_exp(std::span<const double> x);  // of at least one element; Error for NaN
-// Of each row of logits [B, V] in float64.
+// log_sum_exp of each row of logits [B, V], in float64.
 std::vector<double> log_sums(const Tensor& logits);
-// Does a row end with its last token?
+// Whether the last of the tokens ends its row.
 bool ends(const GenerateOptions& options, const std::vector<int64_t>& tokens);
 // The divisor of a sequence's log-probability.
 double penalty(const GenerateOptions& options, std::size_t length);

@@ -1,4 +1,4 @@
-// adapter_config.json of PEFT: what decides how the updates of layers are used.
+// PEFT's adapter_config.json: which layers have updates, and how these are scaled.
 #pragma once
 
 #include <tapegrad/nn/models/detail/config_reader.h>
@@ -29,7 +29,7 @@ class AdapterConfig {
   int64_t rank(std::string_view layer) const;
 
  private:
-  // The numbers of single layers, in the order of the file.
+  // Values for single layers, in the order of the file.
   template <class T>
   using Pattern = std::vector<std::pair<std::string, T>>;
 

@@ -13,7 +13,7 @@
 
 namespace tapegrad::nn {
 
-// Of numbers that are 0 or near 1 in every model.
+// Of factors, which are above 0 in every model.
 inline constexpr Limits kFactor{.least = 0, .most = 1e6, .open_below = true};
 
 // The members of one object. A member that is null counts as missing.
@@ -23,7 +23,7 @@ struct ConfigReader {
   std::string_view file = {};  // where `where` does not name it
 
   bool has(const char* key) const { return !json[key].is_null(); }
-  // From 1 on.
+  // A whole number from 1 to 100,000,000.
   int64_t size(const char* key, std::optional<int64_t> otherwise = {}) const {
     constexpr uint64_t kMost = 100'000'000;  // of anything in a configuration
     if (!has(key) && otherwise) return *otherwise;
@@ -44,7 +44,7 @@ struct ConfigReader {
     if (!json[key].is_boolean()) refuse(key, "true or false", json[key]);
     return json[key].get<bool>();
   }
-  // The JSON of what is not a string, which no reader expects then.
+  // A string; of any other value the JSON, which no reader accepts.
   std::string text(const char* key, const char* otherwise) const {
     if (!has(key)) return otherwise;
     return json[key].is_string() ? json[key].get<std::string>() : tapegrad::json::shown(json[key]);
@@ -67,7 +67,7 @@ struct ConfigReader {
   }
 };
 
-// The object that the text of a file holds.
+// The JSON object in the text of a file.
 inline Json parsed_config(std::string_view text, std::string_view where) {
   Json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
   if (!json.is_object()) fail(where, "expected an object, got {}", json.type_name());

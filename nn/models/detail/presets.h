@@ -1,4 +1,4 @@
-// Named configurations of a model, and the number of parameters of a model that is not made.
+// Named configurations of a model, and the number of parameters of a model without constructing it.
 #pragma once
 
 #include <fmt/ranges.h>
@@ -26,7 +26,7 @@ std::vector<std::string_view> names_of(std::span<const NamedConfig<Config>> pres
   return names;
 }
 
-/// Error for another name, which lists these.
+/// Error, which lists the names, for any other name.
 template <class Config>
 const Config& config_of(std::string_view where, std::span<const NamedConfig<Config>> presets, std::string_view name) {
   for (const NamedConfig<Config>& preset : presets)
@@ -34,8 +34,8 @@ const Config& config_of(std::string_view where, std::span<const NamedConfig<Conf
   fail(where, "expected one of the presets {}, got \"{}\"", fmt::join(names_of(presets), ", "), name);
 }
 
-// Of Model(config), whose member `layers` says how many equal layers it has: two are made, of shapes only. At most the
-// largest int64.
+// The number of parameters of Model(config) with config.*layers equal layers, from models with one and with two layers
+// that have shapes only. At most 9.2e18.
 template <class Model, class Config>
 int64_t counted(Config config, int64_t Config::*layers) {
   const init::ShapesOnly shapes;

@@ -8,7 +8,7 @@
 
 namespace tapegrad::nn::detail {
 
-// At the end of the scope, the default generator continues as if nothing had been drawn.
+// At the end of the scope, the default generator continues as if nothing had been sampled.
 class KeepGenerator {
  public:
   KeepGenerator() = default;

@@ -1,4 +1,4 @@
-// Tables by the distance of queries and keys.
+// Tables of functions of the distance between query and key.
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>

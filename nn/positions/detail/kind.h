@@ -18,7 +18,7 @@ namespace detail {
 
 inline constexpr std::string_view kPositions = "positions";  // in errors
 
-// `dim`, the size of a vector. Error unless it is positive.
+// Returns `dim`, the size of a vector. Error unless it is positive.
 int64_t checked_dim(int64_t dim);
 // An option that is a size; 0: the width of the model.
 inline Setting size_setting(std::string_view name, std::string_view help) {
@@ -31,7 +31,7 @@ void require_causal(bool causal, const KVCache* cache);
 Shape table_shape(int64_t max_positions, int64_t dim);
 // Error for positions beyond a table.
 void require_within(int64_t length, int64_t max_positions);
-// x with zeros at padding; and padded for a convolution of this width: with zeros, or with earlier tokens.
+// x with zeros at padding; x with `width` - 1 rows more for a convolution: zeros, or the cache's earlier tokens.
 Tensor without_padding(const Tensor& x, const Tensor& mask);
 Tensor with_surroundings(const Tensor& x, int64_t width, bool causal, KVCache* cache);
 // x [B, W, C] convolved with `weight` [O, C / groups, width] -> [B, T, O].

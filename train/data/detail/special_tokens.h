@@ -27,7 +27,7 @@ class WordMatcher {
  private:
   struct Node {
     int32_t child = -1, sibling = -1;  // a list of the children of each node
-    int32_t shorter = 0;               // the state without as few of its first bytes as possible
+    int32_t shorter = 0;               // the longest shorter end of the state's bytes that is a state
     int32_t word = -1, depth = 0;
     char byte = 0;
   };
@@ -59,8 +59,8 @@ class SpecialTokens {
     if (at < text.size()) ordinary(text.substr(at), at);
   }
 
-  // Whether one may reach over `at`, or begin in the four bytes from there on, which the last of several white-space
-  // characters takes at most. A token may go on after the text.
+  // Whether a special token may extend over `at`, or begin in the four bytes from there on: the last of several
+  // white-space characters has at most so many. A token may go on after the text.
   bool is_near(std::string_view text, std::size_t at) const;
 
  private:

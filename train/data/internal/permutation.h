@@ -8,7 +8,7 @@
 
 namespace tapegrad::data {
 
-/// A permutation of 0 ... size - 1, drawn by `seed`. It is a Feistel network of eight rounds over pairs of digits in
+/// A permutation of 0 ... size - 1 for each `seed`. It is a Feistel network of eight rounds over pairs of digits in
 /// the base ceil(sqrt(size)) (Black and Rogaway 2002, "Ciphers with arbitrary finite domains": generalized Feistel and
 /// cycle walking). The same size and seed give the same permutation on every machine and in every version.
 class Permutation {

@@ -22,10 +22,10 @@ namespace detail {
 /// A shard, and how it is recognised.
 struct Shard {
   std::string name;                  ///< in the folder
-  uint64_t bytes = 0, checksum = 0;  ///< of its header, which has those of all tensors
+  uint64_t bytes = 0, checksum = 0;  ///< of the file; of its header, which contains the checksums of all tensors
 };
 
-/// Writes the own elements of the tensors, durably.
+/// Writes this process's elements of the tensors, durably.
 Shard save_shard(const Destination& to, const std::vector<distributed::DividedTensor>& tensors);
 /// Removes all shards but these from the folder, which may be missing, and the folder if it is then empty.
 void remove_shards(const std::string& folder, const std::vector<Shard>& but = {});
@@ -36,14 +36,14 @@ class Shards {
   /// Of shards that have been written, in the order of ranks: to save the checkpoint.
   Shards(std::vector<Shard> shards, std::vector<distributed::DividedTensor> tensors)
       : shards_(std::move(shards)), tensors_(std::move(tensors)) {}
-  /// Of the checkpoint at `path`, which has this text(). Error if it is damaged.
+  /// Of the checkpoint at `path`, which stores this text(). Error if it is damaged.
   Shards(const std::string& path, const std::string& text);
-  /// What the checkpoint says of shards and tensors.
+  /// What the checkpoint stores about shards and tensors.
   std::string text() const;
-  /// Tensors whose names begin with `prefix`, without it, and with values that take no memory and do not count.
+  /// Tensors whose names begin with `prefix`, without it, with zeros that take no memory instead of their values.
   NamedTensors shapes(std::string_view prefix) const;
-  /// Elements [begin, end) of a tensor, flat. Error if a shard that has some is missing, damaged, or of another
-  /// checkpoint. Reads only the parts of shards that have some of them.
+  /// Elements [begin, end) of a tensor, flat. Error if a shard that contains some of them is missing, damaged, or of
+  /// another checkpoint. Reads only the parts of shards that contain some.
   Tensor read(const std::string& name, int64_t begin, int64_t end) const;
   /// Appends the tensors whose names begin with `prefix`, without it, whole.
   void read_whole(std::string_view prefix, NamedTensors& out) const;

@@ -17,10 +17,10 @@ struct Pixels {
 
 inline constexpr int64_t kMostPixels = int64_t{1} << 27;
 
-// What decoding and encoding return: an error, or nothing.
+// Why decoding or encoding failed; empty: it succeeded.
 using Refusal = std::string;
 
-// What a library does.
+// The functions of an image library.
 struct ImageCodec {
   Refusal (*decode)(std::string_view file, Pixels& pixels) = nullptr;
   Refusal (*encode)(const Pixels& pixels, int quality, std::string& file) = nullptr;  // quality: 1 to 100

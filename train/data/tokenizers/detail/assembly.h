@@ -30,7 +30,7 @@ struct FolderToken {
 struct FolderTokens {
   std::vector<FolderToken> tokens;
   std::optional<bool> prefix_space = {};  // "add_prefix_space"
-  std::string file = {};                  // that has the settings
+  std::string file = {};                  // that contains the settings
 };
 
 // Error that names the file and the key for what the tokenizers here do not do. `alone`: without a tokenizer.json,
@@ -60,7 +60,7 @@ std::string no_id(const FolderToken& token);
 // Checks that the parts fit together.
 class Assembly {
  public:
-  // Tokens are written in symbols of bytes, or as they are.
+  // in_symbols: tokens are written in GPT-2's symbols for bytes; otherwise as they are.
   explicit Assembly(Vocabulary vocabulary, bool in_symbols = true);
 
   void add_merge(const FileName& place, std::string_view at, const std::string& left, const std::string& right);

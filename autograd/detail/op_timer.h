@@ -1,4 +1,4 @@
-// Times an operation while a Profiler is alive.
+// Times an operation while a Profiler is in scope.
 #pragma once
 
 #include <tapegrad/autograd/internal/events.h>
@@ -10,7 +10,7 @@
 
 namespace tapegrad {
 
-/// Times the function that it is in as an operation, while a Profiler is alive; otherwise it costs the test of a flag.
+/// Times the enclosing function as an operation while a Profiler is in scope; otherwise it costs the test of a flag.
 /// An operation without one is timed by record(), from the first tensor that it makes. So it is needed only by a
 /// function that does not always call record(), or that is worth a row of its own without being an Op.
 class OpTimer {

@@ -4,7 +4,7 @@
 // gradient has the result's shape. The gradient of a tensor without such rows, such as a weight, has the shape
 // [examples, ...]: one complete gradient per example.
 //
-// To check that examples are not mixed, each example's loss is scaled: its gradient must be scaled by the same number.
+// To check that examples are not mixed, each loss is scaled by another number: its gradient must be scaled alike.
 #pragma once
 
 #include <tapegrad/autograd/gradients.h>
@@ -36,7 +36,7 @@ void require_separate(std::string_view where, const Gradients& once, const Gradi
 /// [count]: powers of two between 1/8 and 8, in an irregular order. Multiplying by them is exact.
 Tensor powers_of_two(int64_t count, DType dtype);
 
-/// The first row i where scaled[i] is not once[i] * scales[i] up to rounding; -1 if there is none. All [B, ...].
+/// The first row i where scaled[i] is not once[i] * scales[i] up to rounding; -1 if there is none. scales: [B].
 int64_t first_not_scaled(const Tensor& once, const Tensor& scaled, const Tensor& scales);
 
 }  // namespace tapegrad::detail

@@ -89,7 +89,7 @@ struct ThreadLog {
 struct ProfileSession {
   std::mutex mutex;
   std::atomic<uint64_t> number{0};  // of the session: threads whose logs are of an earlier one begin new ones
-  std::vector<std::shared_ptr<ThreadLog>> logs;  // the first one is that of the thread that constructed the profiler
+  std::vector<std::shared_ptr<ThreadLog>> logs;  // the first one belongs to the thread that constructed the profiler
   std::vector<int64_t> step_ends;                // of the first steps, by profile_clock()
   int64_t steps = 0;
   int64_t begin = 0, end = 0;  // end: 0 while it goes on

@@ -1,4 +1,4 @@
-// Which random numbers a thread sampled, so that backward can sample them again: for gradient checkpointing.
+// The random numbers that a thread sampled, so that backward can sample them again: for gradient checkpointing.
 #pragma once
 
 #include <tapegrad/autograd/pool.h>
@@ -11,11 +11,11 @@
 
 namespace tapegrad::detail {
 
-/// The calls of one thread that sampled from any generators (draws), in order. It stores one generator state per
-/// uninterrupted run of draws: a draw of another thread from that generator begins a new run.
+/// The sampling calls of one thread, from any generators, in order. It stores one generator state per uninterrupted run
+/// of calls: a call of another thread from the same generator begins a new run.
 class DrawLog {
  public:
-  /// While one is in scope on this thread, the thread's draws are entered in the log. Recordings nest.
+  /// While one is in scope on this thread, the thread's sampling calls are entered in the log. Recordings nest.
   class Recording {
    public:
     explicit Recording(DrawLog& log);
@@ -28,15 +28,15 @@ class DrawLog {
     DrawLog& log_;
     Recording* const outer_;
   };
-  /// While one is in scope on this thread, draws return the numbers of the log and do not advance the generators. A log
-  /// can be replayed once. Error "[where] ..." for more draws than the log contains.
+  /// While one is in scope on this thread, sampling returns the numbers of the log and does not advance the generators.
+  /// A log can be replayed once. Error "[where] ..." for more calls than the log contains.
   class Replay {
    public:
     Replay(std::string_view where, DrawLog& log);
     ~Replay();
     Replay(const Replay&) = delete;
     Replay& operator=(const Replay&) = delete;
-    /// Error if the log contains draws that were not repeated.
+    /// Error if the log contains calls that were not repeated.
     void require_end() const;
 
    private:
@@ -47,20 +47,20 @@ class DrawLog {
     std::size_t next_ = 0;
   };
 
-  /// Whether this thread repeats draws: then it repeats a computation, whose other effects must not happen twice.
+  /// Whether this thread replays a log: then it repeats a computation, whose other effects must not happen twice.
   static bool replaying();
 
  private:
-  // Called by a generator before each draw, while this thread records or replays: the state to draw from.
+  // Called by a generator before it samples, while this thread records or replays: the state to sample from.
   static Generator::State& draw(Generator::State& state);
   static void update_redirection();
   struct Run {
-    Generator::State state;  // before its first draw
-    uint64_t version;        // of the generator's state after its last draw
+    Generator::State state;  // before its first call
+    uint64_t version;        // of the generator's state after its last call
   };
   void enter(const Generator::State& state, uint64_t version_after);
   std::vector<Run, pool::Allocator<Run>> runs_;
-  std::vector<uint32_t, pool::Allocator<uint32_t>> draws_;  // the run of each draw
+  std::vector<uint32_t, pool::Allocator<uint32_t>> draws_;  // the run of each call
 };
 
 }  // namespace tapegrad::detail

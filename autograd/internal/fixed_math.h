@@ -4,7 +4,7 @@
 // bit-identical on every machine.
 //
 // Results are within 0.58 units in the last place of the exact value (erf: 2, erfc: 6, erfinv: 10), as good as glibc's;
-// special values are those of <cmath>. Not here, because their results are exact in any library: sqrt, fma, fmod,
+// special values are as in <cmath>. Not here, because their results are exact in any library: sqrt, fma, fmod,
 // floor, ldexp.
 #pragma once
 

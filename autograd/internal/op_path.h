@@ -19,7 +19,7 @@ struct OpPath {
   const Op& op;
   std::string_view name;
 
-  /// Called whenever it is taken.
+  /// To be called whenever the path is taken.
   void take() const { taken_.fetch_add(1, std::memory_order_relaxed); }
   /// How often it was taken, by all threads, since the process began.
   int64_t taken() const { return taken_.load(std::memory_order_relaxed); }

@@ -40,7 +40,7 @@ class Transport {
   [[noreturn]] virtual void abort() = 0;
 };
 
-/// The function of libtapegrad_mpi: begins MPI. nullptr if it was built for another version of the library.
+/// The function of libtapegrad_mpi that starts MPI. It returns nullptr if it was built for another version of tapegrad.
 inline constexpr char kJoinName[] = "tapegrad_join_mpi";
 using Join = Transport* (*)(const char* version);
 

@@ -54,7 +54,7 @@ Shape joined(const Shape& a, const Shape& b);
 Shape first_axes(const Shape& shape, int count);
 Shape last_axes(const Shape& shape, int count);
 
-/// kl_divergence(p, q) of two families, if it has a formula; infinite where q's density is 0 at values of p.
+/// kl_divergence(p, q) of two kinds of distribution, if it has a formula; infinite where only q's density is 0.
 std::optional<Tensor> divergence_between_families(const Distribution& p, const Distribution& q);
 
 /// Samples of a standard gamma distribution, in the concentration's shape, with PyTorch's random numbers; a constant.

@@ -55,7 +55,7 @@ using Wide = long double;
 #endif
 static_assert(sizeof(Wide) == 16);
 
-/// The square root, by Newton's method from that of a double; of 0, a negative number, infinity or NaN, the double's.
+/// The square root, by Newton's method from the root in double, which is the result for 0, x < 0, infinity and NaN.
 inline Wide square_root(Wide x) {
   if (!(x > 0) || x - x != 0) return std::sqrt(static_cast<double>(x));
   Wide scale = 1;

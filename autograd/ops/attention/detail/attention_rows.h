@@ -24,7 +24,7 @@ struct AttentionWeights {
 // Some queries of a Lane (window_call.h). The first `globals` columns are the global tokens, the others a span of keys.
 struct WindowRows : AttentionWeights {
   int64_t globals = 0;
-  int64_t from = 0;  // row t attends to those of the columns from + t .. to + t - 1 of the span that exist
+  int64_t from = 0;  // row t attends to the columns from + t .. to + t - 1 of the span, as far as they exist
   int64_t to = 0;
   double scale = 1;
   const bool* hidden = nullptr;   // [rows]: rows without weights, or none
@@ -42,7 +42,7 @@ struct WindowRows : AttentionWeights {
 void window_scores_to_weights(const WindowRows& rows);
 /// Fills rows.dropped.
 void drop_window_weights(const AttentionWeights& rows);
-/// Turns rows.gradient from that of the weights into that of the scores.
+/// Replaces the weights' gradient in rows.gradient by the scores' gradient.
 void window_weights_backward(const AttentionWeights& rows);
 
 // The queries of one chunk and the keys that they attend to.
@@ -60,7 +60,7 @@ struct LshRows {
 
 /// Replaces scores by exp(score - top), with the top of all rounds so far.
 void lsh_scores_to_weights(const LshRows& rows);
-/// Turns rows.gradient from that of the weights into that of the scores.
+/// Replaces the weights' gradient in rows.gradient by the scores' gradient.
 void lsh_scores_backward(const LshRows& rows);
 
 }  // namespace tapegrad

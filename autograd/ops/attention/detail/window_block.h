@@ -84,7 +84,7 @@ class WindowBlock {
     if (a_.keep) drop(h);
   }
 
-  // Turns the gradient of the weights, [rows, columns], into that of the scores.
+  // Replaces the weights' gradient [rows, columns] by the scores' gradient.
   void backward(T* gradient) {
     rows_.gradient = gradient;
     window_weights_backward(rows_);

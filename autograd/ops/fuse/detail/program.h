@@ -20,7 +20,7 @@ class FusedProgram {
   bool is_zero(std::size_t result) const { return results_[result] < 0; }
   std::size_t results() const { return results_.size(); }
 
-  /// The results, of the given shape: empty handles for those that are 0. Operands that are not used may be empty
+  /// The results, of this shape: empty handles for those that are 0. Operands that are not used may be empty
   /// handles. Unless `fresh`, a result that is just an operand of this shape shares that tensor. Not recorded.
   std::vector<Tensor> run(const Shape& shape, std::span<const Tensor> operands, bool fresh) const;
 

@@ -19,7 +19,6 @@ int require_weight(std::string_view where, const Tensor& x, const Tensor& weight
 /// Error, with value, index and range, for a target that is not a class, and not `ignore_index` if there is one.
 void require_range(std::string_view where, const Tensor& target, int64_t classes, std::optional<int64_t> ignore_index);
 
-/// x with the axis moved to the end.
 inline Tensor last_axis(const Tensor& x, int axis) { return axis == x.dim() - 1 ? x : movedim(x, axis, -1); }
 
 /// The number of targets (contiguous) that are not ignored; with weights [V] (contiguous), the sum of their weights.

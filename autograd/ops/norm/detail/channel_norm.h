@@ -33,7 +33,7 @@ struct GivenStatistics {
   Tensor mean, var;
 };
 /// dx, dweight and dbias, made of recorded operations. x is viewed as `view` [n, groups, channels of a group, l] and
-/// normalised over `axes` of it, or with the given statistics.
+/// normalised over `axes` of it, or with the statistics `given`.
 Grads composed_norm_backward(const Tensor& x, const Tensor& weight, const Shape& view, const Axes& axes, double eps,
                              const GivenStatistics& given, const Tensor& dy);
 

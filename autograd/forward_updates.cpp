@@ -11,7 +11,7 @@ constinit thread_local ForwardUpdates* innermost_updates = nullptr;
 ForwardUpdates::ForwardUpdates() : outer_(std::exchange(innermost_updates, this)) {}
 
 ForwardUpdates::~ForwardUpdates() {
-  ForwardUpdates** at = &innermost_updates;  // one that is not the innermost may end first, on any thread
+  ForwardUpdates** at = &innermost_updates;  // one that is not the innermost may end first
   while (*at && *at != this) at = &(*at)->outer_;
   if (*at) *at = outer_;
 }

@@ -18,7 +18,7 @@ struct ForwardUpdate {
 };
 
 /// While one is in scope on this thread, it collects the updates; the modules must stay at their addresses until these
-/// are applied. Thread-local, because a module's call has no argument for it.
+/// are applied. It ends on the thread that made it. Thread-local, because a module's call has no argument for it.
 class ForwardUpdates {
  public:
   ForwardUpdates();

@@ -78,7 +78,13 @@ bool Json::boolean() const {
   if (!is_boolean()) throw JsonError(fmt::format("expected true or false, got {}", type_name()));
   return bits_ != 0;
 }
-int64_t Json::integer() const { return is_number_integer() ? bits_ : static_cast<int64_t>(number()); }
+int64_t Json::integer() const {
+  if (is_number_integer()) return bits_;
+  constexpr double kEnd = 0x1p63;
+  const double x = number();
+  if (!(x >= -kEnd && x < kEnd)) throw JsonError(fmt::format("expected a number in the range of int64, got {}", x));
+  return static_cast<int64_t>(x);
+}
 double Json::number() const {
   if (!is_number()) throw JsonError(fmt::format("expected a number, got {}", type_name()));
   return is_number_float()      ? std::bit_cast<double>(bits_)

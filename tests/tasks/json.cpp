@@ -51,6 +51,11 @@ TEST_F(JsonFiles, MembersAreFoundInOrderHoweverMany) {
   }
 }
 
+TEST_F(JsonFiles, NumbersBeyondInt64AreErrors) {
+  EXPECT_EQ(Json(-0x1p63).get<int64_t>(), std::numeric_limits<int64_t>::min());
+  for (const double x : {0x1p63, 1e300, std::nan("")}) EXPECT_THROW(Json(x).get<int64_t>(), JsonError) << x;
+}
+
 // A parser alone keeps the last of two values with one key.
 TEST_F(JsonFiles, EveryReaderRejectsAKeyThatOccursTwice) {
   const auto refuse = [](const std::string& why) { fail("here", why); };

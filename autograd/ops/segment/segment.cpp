@@ -76,12 +76,11 @@ Tensor extreme(const Op& op, SegmentKind kind, const Tensor& x, const Tensor& in
 
 }  // namespace
 
-Segments make_segments(std::string_view where, const Tensor& index, int64_t rows, int64_t count,
-                       std::string_view what) {
+Segments make_segments(std::string_view where, const Tensor& index, int64_t rows, int64_t count) {
   if (!is_integer(index.dtype())) fail(where, "expected an int64 index, got {}", index.dtype());
   require(index.dim() == 1 && index.shape()[0] == rows, where,
           "expected an index of shape [{}], one for each row of x, got {}", rows, index.shape());
-  if (count < 0) fail(where, "expected 0 {} or more, got {}", what, count);
+  if (count < 0) fail(where, "expected 0 segments or more, got {}", count);
   Segments made{count, rows, packed(index.to(kInt64)), zeros({checked_numel(where, {count}) + 1}, kInt64),
                 zeros({rows + kLookAhead}, kInt64)};
   const int64_t* const id = made.ids.data<int64_t>();
@@ -90,8 +89,8 @@ Segments make_segments(std::string_view where, const Tensor& index, int64_t rows
   bool ascending = true;
   for (int64_t i = 0; i < rows; ++i) {
     if (id[i] < 0 || id[i] >= count) {
-      fail(where, "{} at {} of the index {} is out of range for {} {}", id[i], index_text(i, index.shape()),
-           index.shape(), count, what);
+      fail(where, "{} at {} of the index {} is out of range for {} segments", id[i], index_text(i, index.shape()),
+           index.shape(), count);
     }
     ++start[id[i] + 1];
     ascending = ascending && (i == 0 || id[i - 1] <= id[i]);

@@ -15,9 +15,8 @@ struct Segments {
 };
 inline constexpr int64_t kLookAhead = 8;
 
-/// The segments of `index`, checked: int64 [rows], in [0, count). `what` is what errors call the segments.
-Segments make_segments(std::string_view where, const Tensor& index, int64_t rows, int64_t count,
-                       std::string_view what = "segments");
+/// The segments of `index`, checked: int64 [rows], in [0, count).
+Segments make_segments(std::string_view where, const Tensor& index, int64_t rows, int64_t count);
 
 /// The first five reduce x [rows, inner] to y [count, inner]; softmax gives y [rows, inner]. The last three are
 /// gradients of x: from x, the result y of forward, and dy.

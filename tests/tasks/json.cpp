@@ -4,7 +4,9 @@
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train.h>
 
+#include <cmath>
 #include <ctime>
+#include <limits>
 
 namespace tapegrad::train {
 namespace {

@@ -148,22 +148,9 @@ std::string sizes_of_gpt() {
 
 }  // namespace
 
-const Computation k000_1{
-    .section = "000-1", .numbers = numbers_of_gpt_mask, .figures = figures_of_gpt_mask, .touch = {five_as_mask}};
-
-const Computation k000_2{
-    .section = "000-2", .numbers = numbers_of_gpt_steps, .figures = figures_of_gpt_steps, .touch = {five_as_mask}};
-
-const Computation k000_3{.section = "000-3",
-                         .numbers = numbers_of_infinity,
-                         .figures = figures_of_infinity,
-                         .touch = {five_as_mask},
-                         .proofs = {finite_mask}};
-
-const Computation k000_4{.section = "000-4",
-                         .numbers = numbers_of_gpt,
-                         .figures = figures_of_gpt,
-                         .touch = {rows_of_norm},
-                         .proofs = {sizes_of_gpt}};
+const Computation k000_1{"000-1", numbers_of_gpt_mask, figures_of_gpt_mask, {five_as_mask}};
+const Computation k000_2{"000-2", numbers_of_gpt_steps, figures_of_gpt_steps, {five_as_mask}};
+const Computation k000_3{"000-3", numbers_of_infinity, figures_of_infinity, {five_as_mask}, {finite_mask}};
+const Computation k000_4{"000-4", numbers_of_gpt, figures_of_gpt, {rows_of_norm}, {sizes_of_gpt}};
 
 }  // namespace tapegrad::tasks::tutorial

@@ -164,26 +164,10 @@ std::vector<Figure> figures_of_interview() {
 
 }  // namespace
 
-const Computation k001_2_1{.section = "001-2.1",
-                           .numbers = numbers_of_blindness,
-                           .figures = figures_of_blindness,
-                           .touch = {sentence_as_positions},
-                           .proofs = {blindness}};
-
-const Computation k001_2_2{.section = "001-2.2",
-                           .numbers = numbers_of_masking_steps,
-                           .figures = figures_of_masking_steps,
-                           .touch = {three_as_mask}};
-
-const Computation k001_3{.section = "001-3",
-                         .numbers = numbers_of_subsequent_mask,
-                         .figures = figures_of_table,
-                         .touch = {waves_of_table},
-                         .proofs = {nullptr, error_of_angles}};
-
-const Computation k001_4{.section = "001-4",
-                         .numbers = numbers_of_interview,
-                         .figures = figures_of_interview,
-                         .touch = {sentence_as_positions}};
+const Computation k001_2_1{"001-2.1", numbers_of_blindness, figures_of_blindness, {sentence_as_positions}, {blindness}};
+const Computation k001_2_2{"001-2.2", numbers_of_masking_steps, figures_of_masking_steps, {three_as_mask}};
+const Computation k001_3{
+    "001-3", numbers_of_subsequent_mask, figures_of_table, {waves_of_table}, {nullptr, error_of_angles}};
+const Computation k001_4{"001-4", numbers_of_interview, figures_of_interview, {sentence_as_positions}};
 
 }  // namespace tapegrad::tasks::tutorial

@@ -198,16 +198,8 @@ std::string slice_of_zero() {
 
 }  // namespace
 
-const Computation k002_1{.section = "002-1",
-                         .numbers = numbers_of_comments,
-                         .figures = figures_of_padded,
-                         .touch = {scores_with_padding},
-                         .proofs = {share_of_padding, deviation_by_scale}};
-
-const Computation k002_2{.section = "002-2",
-                         .numbers = numbers_of_sizes,
-                         .figures = figures_of_ragged,
-                         .touch = {ids_as_mask},
-                         .proofs = {slice_of_zero}};
+const Computation k002_1{
+    "002-1", numbers_of_comments, figures_of_padded, {scores_with_padding}, {share_of_padding, deviation_by_scale}};
+const Computation k002_2{"002-2", numbers_of_sizes, figures_of_ragged, {ids_as_mask}, {slice_of_zero}};
 
 }  // namespace tapegrad::tasks::tutorial

@@ -207,13 +207,8 @@ std::string picture_and_heads() {
 
 }  // namespace
 
-const Computation k003_8_5{
-    .section = "003-8.5", .numbers = numbers_of_tasks, .figures = figures_of_tasks, .touch = {choice_after_i}};
-
-const Computation k003_8_5_1{.section = "003-8.5.1",
-                             .numbers = numbers_of_copy,
-                             .figures = figures_of_copy,
-                             .touch = {copying_as_player},
-                             .proofs = {loss_of_probabilities, picture_and_heads}};
+const Computation k003_8_5{"003-8.5", numbers_of_tasks, figures_of_tasks, {choice_after_i}};
+const Computation k003_8_5_1{
+    "003-8.5.1", numbers_of_copy, figures_of_copy, {copying_as_player}, {loss_of_probabilities, picture_and_heads}};
 
 }  // namespace tapegrad::tasks::tutorial

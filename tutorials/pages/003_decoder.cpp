@@ -108,10 +108,7 @@ std::vector<Figure> figures_of_whole() {
 
 }  // namespace
 
-const Computation k003_8_4_3{
-    .section = "003-8.4.3", .numbers = numbers_of_choice, .figures = figures_of_choice, .proofs = {sizes_of_nucleus}};
-
-const Computation k003_8_4_4{
-    .section = "003-8.4.4", .numbers = numbers_of_whole, .figures = figures_of_whole, .touch = {whole_as_player}};
+const Computation k003_8_4_3{"003-8.4.3", numbers_of_choice, figures_of_choice, {}, {sizes_of_nucleus}};
+const Computation k003_8_4_4{"003-8.4.4", numbers_of_whole, figures_of_whole, {whole_as_player}};
 
 }  // namespace tapegrad::tasks::tutorial

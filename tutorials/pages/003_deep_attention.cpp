@@ -198,24 +198,9 @@ std::vector<Figure> figures_of_rank() {
 
 }  // namespace
 
-const Computation k003_8_2_3_1{
-    .section = "003-8.2.3-1", .numbers = numbers_of_scale, .figures = figures_of_cost, .touch = {cost_as_formula}};
-
-const Computation k003_8_2_3_2{.section = "003-8.2.3-2.1",
-                               .numbers = numbers_of_kernel,
-                               .figures = figures_of_kernel,
-                               .touch = {kernel_as_words},
-                               .proofs = {ranks}};
-
-const Computation k003_8_2_3_3{.section = "003-8.2.3-3.1",
-                               .numbers = numbers_of_energy,
-                               .figures = figures_of_energy,
-                               .touch = {patterns_as_words}};
-
-const Computation k003_8_2_3_4{.section = "003-8.2.3-4.1",
-                               .numbers = numbers_of_rank,
-                               .figures = figures_of_rank,
-                               .touch = {tokens_as_words},
-                               .proofs = {nullptr, ranks}};
+const Computation k003_8_2_3_1{"003-8.2.3-1", numbers_of_scale, figures_of_cost, {cost_as_formula}};
+const Computation k003_8_2_3_2{"003-8.2.3-2.1", numbers_of_kernel, figures_of_kernel, {kernel_as_words}, {ranks}};
+const Computation k003_8_2_3_3{"003-8.2.3-3.1", numbers_of_energy, figures_of_energy, {patterns_as_words}};
+const Computation k003_8_2_3_4{"003-8.2.3-4.1", numbers_of_rank, figures_of_rank, {tokens_as_words}, {nullptr, ranks}};
 
 }  // namespace tapegrad::tasks::tutorial

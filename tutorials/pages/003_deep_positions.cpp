@@ -146,19 +146,13 @@ std::vector<Figure> figures_of_order() {
 
 }  // namespace
 
-const Computation k003_8_3_2_1{.section = "003-8.3.2-1",
-                               .numbers = numbers_of_rope,
-                               .figures = figures_of_relative,
-                               .touch = {learned_as_positions},
-                               .proofs = {nullptr, nullptr, forms_of_t5}};
-
-const Computation k003_8_3_2_3{
-    .section = "003-8.3.2-3", .numbers = numbers_of_order, .figures = figures_of_order, .touch = {mixed_as_positions}};
-
-const Computation k003_8_3_2_7{.section = "003-8.3.2-7",
-                               .numbers = numbers_of_toeplitz,
-                               .figures = figures_of_toeplitz,
-                               .touch = {toeplitz_as_formula},
-                               .proofs = {nullptr, moved_scores, toeplitz_attention}};
+const Computation k003_8_3_2_1{
+    "003-8.3.2-1", numbers_of_rope, figures_of_relative, {learned_as_positions}, {nullptr, nullptr, forms_of_t5}};
+const Computation k003_8_3_2_3{"003-8.3.2-3", numbers_of_order, figures_of_order, {mixed_as_positions}};
+const Computation k003_8_3_2_7{"003-8.3.2-7",
+                               numbers_of_toeplitz,
+                               figures_of_toeplitz,
+                               {toeplitz_as_formula},
+                               {nullptr, moved_scores, toeplitz_attention}};
 
 }  // namespace tapegrad::tasks::tutorial

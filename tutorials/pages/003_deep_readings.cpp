@@ -114,13 +114,11 @@ std::string shares_at_extremes() {
 
 }  // namespace
 
-const Computation k003_8_2_3_5{.section = "003-8.2.3-5.1",
-                               .numbers = numbers_of_information,
-                               .figures = figures_of_information,
-                               .touch = {scores_as_choice},
-                               .proofs = {entropies, shares_at_extremes}};
-
-const Computation k003_8_2_3_7{
-    .section = "003-8.2.3-7.1", .numbers = numbers_of_bond, .figures = figures_of_bond, .touch = {bond_as_words}};
+const Computation k003_8_2_3_5{"003-8.2.3-5.1",
+                               numbers_of_information,
+                               figures_of_information,
+                               {scores_as_choice},
+                               {entropies, shares_at_extremes}};
+const Computation k003_8_2_3_7{"003-8.2.3-7.1", numbers_of_bond, figures_of_bond, {bond_as_words}};
 
 }  // namespace tapegrad::tasks::tutorial

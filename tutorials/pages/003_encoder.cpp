@@ -220,13 +220,7 @@ std::vector<Figure> figures_of_encoder() {
 
 }  // namespace
 
-const Computation k003_8_4_1{.section = "003-8.4.1",
-                             .numbers = numbers_of_norm,
-                             .figures = figures_of_norm,
-                             .touch = {rows_of_layer_norm},
-                             .proofs = {epsilons}};
-
-const Computation k003_8_4_2{
-    .section = "003-8.4.2", .numbers = numbers_of_encoder, .figures = figures_of_encoder, .touch = {bear_as_mask}};
+const Computation k003_8_4_1{"003-8.4.1", numbers_of_norm, figures_of_norm, {rows_of_layer_norm}, {epsilons}};
+const Computation k003_8_4_2{"003-8.4.2", numbers_of_encoder, figures_of_encoder, {bear_as_mask}};
 
 }  // namespace tapegrad::tasks::tutorial

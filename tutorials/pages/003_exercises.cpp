@@ -84,9 +84,6 @@ std::vector<Figure> figures_of_exercises() { return {rouge_of_summaries(), pairs
 
 }  // namespace
 
-const Computation k003_exercises{.section = "003-exercises",
-                                 .numbers = numbers_of_exercises,
-                                 .figures = figures_of_exercises,
-                                 .touch = {bias_as_choice}};
+const Computation k003_exercises{"003-exercises", numbers_of_exercises, figures_of_exercises, {bias_as_choice}};
 
 }  // namespace tapegrad::tasks::tutorial

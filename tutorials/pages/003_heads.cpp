@@ -104,15 +104,8 @@ std::string heads_as_formula() {
 
 }  // namespace
 
-const Computation k003_8_2_4{.section = "003-8.2.4",
-                             .numbers = numbers_of_heads,
-                             .figures = figures_of_heads,
-                             .touch = {heads_as_player},
-                             .proofs = {nullptr, deviations_of_scores}};
-
-const Computation k003_8_2_6{.section = "003-8.2.6",
-                             .numbers = numbers_of_meanings,
-                             .figures = figures_of_meanings,
-                             .touch = {heads_as_formula}};
+const Computation k003_8_2_4{
+    "003-8.2.4", numbers_of_heads, figures_of_heads, {heads_as_player}, {nullptr, deviations_of_scores}};
+const Computation k003_8_2_6{"003-8.2.6", numbers_of_meanings, figures_of_meanings, {heads_as_formula}};
 
 }  // namespace tapegrad::tasks::tutorial

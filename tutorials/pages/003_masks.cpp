@@ -249,10 +249,6 @@ std::string same_weights() {
 
 }  // namespace
 
-const Computation k003_8_2_5{.section = "003-8.2.5",
-                             .numbers = numbers_of_masks,
-                             .figures = figures_of_masks,
-                             .touch = {words_as_mask},
-                             .proofs = {same_weights}};
+const Computation k003_8_2_5{"003-8.2.5", numbers_of_masks, figures_of_masks, {words_as_mask}, {same_weights}};
 
 }  // namespace tapegrad::tasks::tutorial

@@ -70,10 +70,6 @@ std::string rates_of_epochs() {
 
 }  // namespace
 
-const Computation k003_8_4{.section = "003-8.4",
-                           .numbers = numbers_of_noam,
-                           .figures = figures_of_noam,
-                           .touch = {rate_of_settings},
-                           .proofs = {rates_of_epochs}};
+const Computation k003_8_4{"003-8.4", numbers_of_noam, figures_of_noam, {rate_of_settings}, {rates_of_epochs}};
 
 }  // namespace tapegrad::tasks::tutorial

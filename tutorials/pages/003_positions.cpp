@@ -275,16 +275,8 @@ std::string wavelengths() {
 
 }  // namespace
 
-const Computation k003_8_3_1{.section = "003-8.3.1",
-                             .numbers = numbers_of_indices,
-                             .figures = figures_of_indices,
-                             .touch = {words_with_learned},
-                             .proofs = {changes_of_order}};
-
-const Computation k003_8_3_2{.section = "003-8.3.2",
-                             .numbers = numbers_of_waves,
-                             .figures = figures_of_waves,
-                             .touch = {waves_of_512},
-                             .proofs = {wavelengths}};
+const Computation k003_8_3_1{
+    "003-8.3.1", numbers_of_indices, figures_of_indices, {words_with_learned}, {changes_of_order}};
+const Computation k003_8_3_2{"003-8.3.2", numbers_of_waves, figures_of_waves, {waves_of_512}, {wavelengths}};
 
 }  // namespace tapegrad::tasks::tutorial

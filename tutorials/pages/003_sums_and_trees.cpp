@@ -148,16 +148,9 @@ std::string parser_loss() {
 
 }  // namespace
 
-const Computation k003_8_5_2{.section = "003-8.5.2",
-                             .numbers = numbers_of_addition,
-                             .figures = figures_of_addition,
-                             .touch = {sum_as_mask},
-                             .proofs = {hidden_digits, addition_loss}};
-
-const Computation k003_8_5_3{.section = "003-8.5.3",
-                             .numbers = numbers_of_parser,
-                             .figures = figures_of_parser,
-                             .touch = {tree_as_mask},
-                             .proofs = {digits_one_too_high, nullptr, parser_loss}};
+const Computation k003_8_5_2{
+    "003-8.5.2", numbers_of_addition, figures_of_addition, {sum_as_mask}, {hidden_digits, addition_loss}};
+const Computation k003_8_5_3{
+    "003-8.5.3", numbers_of_parser, figures_of_parser, {tree_as_mask}, {digits_one_too_high, nullptr, parser_loss}};
 
 }  // namespace tapegrad::tasks::tutorial

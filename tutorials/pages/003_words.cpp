@@ -194,19 +194,8 @@ std::string transposed_scores() {
 
 }  // namespace
 
-const Computation k003_8_1{
-    .section = "003-8.1", .numbers = numbers_of_reach, .figures = figures_of_reach, .touch = {reach_as_formula}};
-
-const Computation k003_8_2_2{.section = "003-8.2.2",
-                             .numbers = numbers_of_words,
-                             .figures = figures_of_words,
-                             .touch = {sentence_as_words},
-                             .proofs = {largest_of_rows}};
-
-const Computation k003_8_2_3{.section = "003-8.2.3",
-                             .numbers = numbers_of_roles,
-                             .figures = figures_of_roles,
-                             .touch = {sentence_in_roles},
-                             .proofs = {transposed_scores}};
+const Computation k003_8_1{"003-8.1", numbers_of_reach, figures_of_reach, {reach_as_formula}};
+const Computation k003_8_2_2{"003-8.2.2", numbers_of_words, figures_of_words, {sentence_as_words}, {largest_of_rows}};
+const Computation k003_8_2_3{"003-8.2.3", numbers_of_roles, figures_of_roles, {sentence_in_roles}, {transposed_scores}};
 
 }  // namespace tapegrad::tasks::tutorial

@@ -176,16 +176,8 @@ std::string dropout_as_formula() {
 
 }  // namespace
 
-const Computation k004_28{.section = "004-28-33",
-                          .numbers = numbers_of_causal,
-                          .figures = figures_of_causal,
-                          .touch = {journey_as_mask},
-                          .proofs = {two_ways}};
-
-const Computation k004_34{.section = "004-34-36",
-                          .numbers = numbers_of_dropout,
-                          .figures = figures_of_dropout,
-                          .touch = {dropout_as_formula},
-                          .proofs = {factors_of_dropout}};
+const Computation k004_28{"004-28-33", numbers_of_causal, figures_of_causal, {journey_as_mask}, {two_ways}};
+const Computation k004_34{
+    "004-34-36", numbers_of_dropout, figures_of_dropout, {dropout_as_formula}, {factors_of_dropout}};
 
 }  // namespace tapegrad::tasks::tutorial

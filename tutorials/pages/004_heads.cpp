@@ -70,10 +70,7 @@ std::string shorter_sentence() {
 
 }  // namespace
 
-const Computation k004_37{.section = "004-37-42",
-                          .numbers = numbers_of_head_cells,
-                          .figures = figures_of_head_cells,
-                          .touch = {cell_40_as_player},
-                          .proofs = {shorter_sentence}};
+const Computation k004_37{
+    "004-37-42", numbers_of_head_cells, figures_of_head_cells, {cell_40_as_player}, {shorter_sentence}};
 
 }  // namespace tapegrad::tasks::tutorial

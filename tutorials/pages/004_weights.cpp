@@ -102,15 +102,7 @@ std::string bound_of_linear() {
 
 }  // namespace
 
-const Computation k004_15{.section = "004-15-20",
-                          .numbers = numbers_of_projections,
-                          .figures = figures_of_projections,
-                          .touch = {journey_as_queries}};
-
-const Computation k004_21{.section = "004-21-27",
-                          .numbers = numbers_of_modules,
-                          .figures = figures_of_scale,
-                          .touch = {journey_as_queries},
-                          .proofs = {bound_of_linear}};
+const Computation k004_15{"004-15-20", numbers_of_projections, figures_of_projections, {journey_as_queries}};
+const Computation k004_21{"004-21-27", numbers_of_modules, figures_of_scale, {journey_as_queries}, {bound_of_linear}};
 
 }  // namespace tapegrad::tasks::tutorial

@@ -96,15 +96,8 @@ std::vector<Figure> figures_of_all_queries() {
 
 }  // namespace
 
-const Computation k004_1{.section = "004-1-8",
-                         .numbers = numbers_of_one_query,
-                         .figures = figures_of_one_query,
-                         .touch = {journey_as_words},
-                         .proofs = {fourth_score, weights_of_comment}};
-
-const Computation k004_9{.section = "004-9-14",
-                         .numbers = numbers_of_all_queries,
-                         .figures = figures_of_all_queries,
-                         .touch = {journey_as_words}};
+const Computation k004_1{
+    "004-1-8", numbers_of_one_query, figures_of_one_query, {journey_as_words}, {fourth_score, weights_of_comment}};
+const Computation k004_9{"004-9-14", numbers_of_all_queries, figures_of_all_queries, {journey_as_words}};
 
 }  // namespace tapegrad::tasks::tutorial

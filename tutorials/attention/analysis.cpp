@@ -29,13 +29,6 @@ int64_t count(const std::vector<HeadFigures>& figures, F holds) {
   return std::count_if(figures.begin(), figures.end(), holds);
 }
 
-std::vector<HeadFigures> with_vectors(const std::vector<HeadFigures>& figures) {
-  std::vector<HeadFigures> out;
-  for (const HeadFigures& f : figures)
-    if (f.has_vectors) out.push_back(f);
-  return out;
-}
-
 // The name of a head's series: "encoder", "decoder", "cross"; "heads" where all are of one kind.
 std::string series_of(const HeadFigures& f) {
   const std::string first = f.name.substr(0, f.name.find(' '));
@@ -181,7 +174,8 @@ std::vector<Claim> claims_about(const std::vector<HeadFigures>& figures) {
             range(figures, "{:.2f}", [](auto& f) { return f.map.low_frequencies; }),
             range(figures, "{:.2f}", [](auto& f) { return f.map.low_if_flat; })),
        count(figures, [](auto& f) { return f.map.low_frequencies > 0.8; }), heads}};
-  const std::vector<HeadFigures> known = with_vectors(figures);
+  std::vector<HeadFigures> known = figures;
+  std::erase_if(known, [](const HeadFigures& f) { return !f.has_vectors; });
   if (known.empty()) return out;
   const auto all = static_cast<int64_t>(known.size());
   out.push_back({"energy_falls", said("attention lowers an energy (Hopfield)"),

@@ -28,52 +28,15 @@ Tensor waves(int64_t n, double (*wave)(double)) {
   return tensor(out, {n, n});
 }
 
-// Frequencies up to a quarter of the highest one, n / 2.
-std::vector<bool> low_of(int64_t n) {
-  std::vector<bool> low;
-  for (int64_t k = 0; k < n; ++k) low.push_back(8 * std::min(k, n - k) <= n);
-  return low;
-}
+// Whether frequency k is at most a quarter of the highest one, n / 2.
+bool is_low(int64_t k, int64_t n) { return 8 * std::min(k, n - k) <= n; }
 
 }  // namespace
 
 std::vector<double> singular_values(const Tensor& x) {
   if (x.dim() != 2) fail("singular_values", "expected a matrix, got " + str(x.shape()));
   if (!all_finite(x)) fail("singular_values", "expected finite numbers (did the training of the model diverge?)");
-  const Tensor wide = in_double(x.size(0) <= x.size(1) ? x : x.t());
-  const int64_t n = wide.size(0), width = wide.size(1);
-  std::vector<double> a = wide.to_vector<double>();
-  const auto row = [&](int64_t i) { return a.data() + i * width; };
-  constexpr int kSweeps = 60;
-  bool turned = true;
-  for (int sweep = 0; turned && sweep < kSweeps; ++sweep) {
-    turned = false;
-    for (int64_t i = 0; i + 1 < n; ++i) {
-      for (int64_t j = i + 1; j < n; ++j) {
-        double *p = row(i), *q = row(j), pp = 0, qq = 0, pq = 0;
-        for (int64_t k = 0; k < width; ++k) pp += p[k] * p[k], qq += q[k] * q[k], pq += p[k] * q[k];
-        if (std::abs(pq) <= 1e-15 * std::sqrt(pp * qq)) continue;
-        turned = true;
-        // The rotation after which the two rows are orthogonal.
-        const double zeta = (qq - pp) / (2 * pq);
-        const double t = std::copysign(1 / (std::abs(zeta) + std::sqrt(1 + zeta * zeta)), zeta);
-        const double c = 1 / std::sqrt(1 + t * t), s = c * t;
-        for (int64_t k = 0; k < width; ++k) {
-          const double u = p[k], v = q[k];
-          p[k] = c * u - s * v;
-          q[k] = s * u + c * v;
-        }
-      }
-    }
-  }
-  std::vector<double> values;
-  for (int64_t i = 0; i < n; ++i) {
-    double square = 0;
-    for (int64_t k = 0; k < width; ++k) square += row(i)[k] * row(i)[k];
-    values.push_back(std::sqrt(square));
-  }
-  std::sort(values.rbegin(), values.rend());
-  return values;
+  return svdvals(in_double(x)).to_vector<double>();
 }
 
 Tensor power_spectrum(const Tensor& x) {
@@ -113,16 +76,15 @@ MapFigures figures_of(const Tensor& weights) {
   out.information = entropy_of(mean(a, {0})).item() - out.entropy;
 
   const std::vector<double> power = power_spectrum(a).to_vector<double>();
-  const std::vector<bool> low_rows = low_of(rows), low_columns = low_of(columns);
   double low = 0, all_power = 0, cells = 0, far = 0;
   const std::vector<double> w = a.to_vector<double>();
   for (int64_t k = 0; k < rows; ++k) {
     for (int64_t l = 0; l < columns; ++l) {
       const auto at = static_cast<std::size_t>(k * columns + l);
-      const bool is_low = low_rows[static_cast<std::size_t>(k)] && low_columns[static_cast<std::size_t>(l)];
+      const bool both_low = is_low(k, rows) && is_low(l, columns);
       all_power += power[at];
-      low += is_low ? power[at] : 0;
-      cells += is_low ? 1 : 0;
+      low += both_low ? power[at] : 0;
+      cells += both_low ? 1 : 0;
       far += w[at] * static_cast<double>(std::abs(k - l));
     }
   }

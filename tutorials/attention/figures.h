@@ -9,7 +9,7 @@
 
 namespace tapegrad::tasks {
 
-/// The singular values of x [M, N], the largest first: min(M, N) numbers. One-sided Jacobi rotations in double.
+/// The singular values of x [M, N] in double, the largest first: min(M, N) numbers.
 std::vector<double> singular_values(const Tensor& x);
 
 /// |F(x)|^2 of x [M, N], float64: F(x)_kl = sum x_mn e^(-2 pi i (mk / M + nl / N)), by products with sines and cosines.

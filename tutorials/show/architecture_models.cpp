@@ -1,4 +1,5 @@
-// The table of a model, and models to draw: that of the copy task, and those of trained models in files.
+// The topic architecture (tutorial 003, section 8.4; tutorial 000): shapes, parameters, and the C++ that makes each
+// part of a model. The model is that of the copy task, or a trained one in a file.
 #include <fmt/format.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/tasks/gpt/model.h>
@@ -9,8 +10,10 @@
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/train/drawing/tables.h>
 #include <tapegrad/tutorials/show/architecture_models.h>
+#include <tapegrad/tutorials/show/show.h>
 
-namespace tapegrad::tasks::architecture {
+namespace tapegrad::tasks {
+namespace architecture {
 namespace {
 
 // A part, after the line that begins its layers. In a terminal, its C++ is a line of its own; the drawing has it, too.
@@ -76,4 +79,16 @@ Architecture architecture_of_file(const std::string& path) {
   return architecture_of(trained.transformer(), said("Transformer of the {} task", task));
 }
 
-}  // namespace tapegrad::tasks::architecture
+}  // namespace architecture
+
+Exhibit show_architecture(const ShowRequest& request) {
+  using namespace architecture;
+  const Architecture model = request.model.empty() ? architecture_of_copy() : architecture_of_file(request.model);
+  const drawing::FlowChart chart = chart_of(model);
+  return {.title = said("{}: its parts", model.title),
+          .text = table_of(model),
+          .drawings = draw_columns(chart),
+          .whole = draw(chart)};
+}
+
+}  // namespace tapegrad::tasks

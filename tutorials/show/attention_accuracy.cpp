@@ -133,27 +133,18 @@ double accuracy_of(Reader& model, const Task& task, int64_t length, uint64_t see
   return right / static_cast<double>(task.evaluated);
 }
 
-// The loop's source of batches.
-struct Draws {
-  const Task& task;
-  int64_t length;
-  Generator generator;
-  Batch next() { return task.draw(length, generator); }
-  static int64_t size() { return 1'000'000'000; }  // the time ends it
-  static void save(train::Checkpoint&) {}
-  static void load(const train::Checkpoint&) {}
-};
-
 Run train_for(double seconds, const Task& task, int64_t length, const nn::AttentionChoice& choice, uint64_t seed) {
   constexpr int kEvaluations = 12;
   manual_seed(seed);
   Reader model(length, choice);
   optim::Adam adam(nn::parameters(model), {.lr = 3e-3});
-  Draws draws{task, length, Generator(seed + 1)};
-  const auto loss_of = [&](const Batch& batch) {
+  Generator generator(seed + 1);
+  train::StepCount source(1'000'000'000);  // the time ends it
+  const auto loss = [&](int64_t) {
+    const Batch batch = task.draw(length, generator);
     return train::BatchLoss{.loss = cross_entropy(model(batch), batch.targets)};
   };
-  train::Loop loop(model, adam, draws, loss_of, {.clip_grad_norm = 1});
+  train::Loop loop(model, adam, source, loss, {.clip_grad_norm = 1});
   Run run;
   run.accuracies.push_back(accuracy_of(model, task, length, seed + 2));
   for (double used = 0; used < seconds; ++run.steps) {

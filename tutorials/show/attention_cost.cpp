@@ -64,21 +64,6 @@ Pass measure(const nn::AttentionChoice& form, int64_t length, int64_t width) {
   return best;
 }
 
-// Of the lengths from `first` on.
-double slope(const std::vector<int64_t>& lengths, const std::vector<double>& values, int64_t first) {
-  std::vector<double> x, y;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    if (lengths[i] < first) continue;
-    x.push_back(static_cast<double>(lengths[i]));
-    y.push_back(values[i]);
-  }
-  return log_slope(x, y);
-}
-
-std::string cell(double value, int digits) {
-  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "-";
-}
-
 Table table(const std::vector<int64_t>& lengths, const std::vector<Cost>& costs, std::vector<double> Cost::*member,
             int64_t first) {
   Table out({8, 11});
@@ -86,10 +71,11 @@ Table table(const std::vector<int64_t>& lengths, const std::vector<Cost>& costs,
   for (const Cost& cost : costs) out.add(cost.name);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     out.row(lengths[i]);
-    for (const Cost& cost : costs) out.add(cell((cost.*member)[i], 1));
+    for (const Cost& cost : costs) out.add(fixed_or_dash((cost.*member)[i], 1));
   }
   out.row(said("slope"));
-  for (const Cost& cost : costs) out.add(cell(slope(lengths, cost.*member, first), 2));
+  const std::vector<double> x(lengths.begin(), lengths.end());
+  for (const Cost& cost : costs) out.add(fixed_or_dash(log_slope(x, cost.*member, static_cast<double>(first)), 2));
   return out;
 }
 

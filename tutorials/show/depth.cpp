@@ -4,6 +4,7 @@
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/train/drawing/tables.h>
+#include <tapegrad/tutorials/programs/claims.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <algorithm>
@@ -65,13 +66,6 @@ double rank_of(const Tensor& x) {
   return sum(counted.to(kFloat64)).item() / static_cast<double>(values.numel() / values.size(-1));
 }
 
-// The mean cosine between two different tokens of x [1, T, C].
-double similarity_of(const Tensor& x) {
-  const Tensor unit = normalize(x[0], 2, -1);
-  const auto n = static_cast<double>(x.size(1));
-  return (sum(square(sum(unit, {0}))).item() - n) / (n * (n - 1));
-}
-
 // Mean square of what distinguishes the tokens of x, over that of the change by the noise.
 double signal_to_noise(const Tensor& x, const Tensor& noisy) {
   return mean(square(x - mean(x, {1}, true))).item() / mean(square(noisy - x)).item();
@@ -110,7 +104,7 @@ Measured measure(const Stack& stack, int64_t length, int64_t dim, uint64_t seed)
     noisy = through(layer, stack.alone, noisy);
     out.layers.push_back(static_cast<double>(i + 1));
     out.rank.push_back(rank_of(x));
-    out.similarity.push_back(similarity_of(x));
+    out.similarity.push_back(likeness(x));
     out.signal.push_back(signal_to_noise(x, noisy));
     out.weights_rank.push_back(rank_of(weights));
   }

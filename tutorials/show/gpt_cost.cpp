@@ -121,19 +121,14 @@ template <class F>
 double slope(const std::vector<Point>& points, int64_t first, const F& value) {
   std::vector<double> x, y;
   for (const Point& at : points) {
-    if (at.tokens() < first) continue;
     x.push_back(static_cast<double>(at.tokens()));
     y.push_back(value(at));
   }
-  return log_slope(x, y);
-}
-
-std::string cell(double value, int digits) {
-  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "-";
+  return log_slope(x, y, static_cast<double>(first));
 }
 
 // Three or more digits.
-std::string short_cell(double value) { return cell(value, value < 10 ? 2 : value < 100 ? 1 : 0); }
+std::string short_cell(double value) { return fixed_or_dash(value, value < 10 ? 2 : value < 100 ? 1 : 0); }
 
 Table table(const std::vector<Point>& points, const Threads& threads, int64_t first) {
   const bool both = threads.count() == 2;
@@ -143,11 +138,11 @@ Table table(const std::vector<Point>& points, const Threads& threads, int64_t fi
   out.add(said("tokens/s"), "MB", said("attention MB"));
   for (const Point& at : points) {
     out.row(at.batch, at.tokens(), short_cell(1e3 * at.seconds[0]));
-    if (both) out.add(short_cell(1e3 * at.seconds[1]), cell(at.seconds[0] / at.seconds[1], 2));
-    out.add(cell(static_cast<double>(at.tokens()) / at.seconds[both ? 1 : 0], 0), short_cell(1e-6 * at.bytes),
+    if (both) out.add(short_cell(1e3 * at.seconds[1]), fixed_or_dash(at.seconds[0] / at.seconds[1], 2));
+    out.add(fixed_or_dash(static_cast<double>(at.tokens()) / at.seconds[both ? 1 : 0], 0), short_cell(1e-6 * at.bytes),
             short_cell(1e-6 * at.attention_bytes));
   }
-  const auto rate = [&](const auto& value) { return cell(slope(points, first, value), 2); };
+  const auto rate = [&](const auto& value) { return fixed_or_dash(slope(points, first, value), 2); };
   out.row("", said("slope"), rate([](const Point& at) { return at.seconds[0]; }));
   if (both) out.add(rate([](const Point& at) { return at.seconds[1]; }), "");
   return out.add("", rate([](const Point& at) { return at.bytes; }),

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tutorials/programs/claims.h>
 #include <tapegrad/tutorials/show/show.h>
 
 #include <cmath>
@@ -33,16 +34,10 @@ struct Network {
 };
 
 struct Solution {
-  std::vector<double> times, energies, similarity;
-  int64_t rises = 0;  // of the intervals between two times
+  std::vector<double> times, energies;
+  std::vector<double> similarity;  // the mean cosine of two different states
+  int64_t rises = 0;               // of the intervals between two times
 };
-
-// The mean cosine of the angle between two different states.
-double similarity_of(const Tensor& x) {
-  const Tensor unit = x / sqrt(sum(square(x), {-1}, true));
-  const auto n = static_cast<double>(x.size(0));
-  return (sum(matmul(unit, unit.t())).item() - n) / (n * (n - 1));
-}
 
 Solution solve(const Network& network) {
   Solution out;
@@ -52,7 +47,7 @@ Solution solve(const Network& network) {
       nn::odeint(slope, network.start, {}, out.times, {.solver = nn::OdeSolver::dopri5, .tolerance = 1e-8});
   for (int64_t i = 0; i < kTimes; ++i) {
     out.energies.push_back(network.energy(path[i]));
-    out.similarity.push_back(similarity_of(path[i]));
+    out.similarity.push_back(likeness(path[i].unsqueeze(0)));
     if (i == 0) continue;
     const double before = out.energies[static_cast<std::size_t>(i - 1)];
     if (out.energies.back() > before + 1e-6 * (1 + std::abs(before))) ++out.rises;  // more than the solver's error

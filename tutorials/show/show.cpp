@@ -7,7 +7,6 @@
 #include <tapegrad/tutorials/show/show.h>
 #include <tapegrad/tutorials/widgets/widget.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -136,6 +135,12 @@ constexpr Topic kTopics[] = {
                .otherwise = "an untrained Transformer of the copy task"}},
 };
 
+const Topic& topic_named(std::string_view name) {
+  for (const Topic& topic : kTopics)
+    if (topic.name == name) return topic;
+  fail("show", fmt::format("unknown topic \"{}\"", name));
+}
+
 std::string html_of(const Exhibit& exhibit) {
   std::string body = fmt::format("<h1>{}</h1>\n<div class=\"maps\">\n", drawing::escape_markup(exhibit.title));
   if (exhibit.whole.body.empty()) {
@@ -153,40 +158,40 @@ std::string html_of(const Exhibit& exhibit) {
 std::span<const Topic> topics() { return kTopics; }
 
 void ShowRequest::list(Fields& f) {
-  const auto found =
-      std::find_if(std::begin(kTopics), std::end(kTopics), [&](const Topic& t) { return t.name == topic; });
-  if (found == std::end(kTopics)) fail("show", fmt::format("unknown topic \"{}\"", topic));
+  const Topic& of = topic_named(topic);
   const auto add = [&f](std::string_view name, Setting setting, auto& value) {
     setting.name = name;
     if (!setting.help.empty()) f.add(setting, value);
   };
-  add("length", found->length, length);
-  add("dim", found->dim, dim);
-  add("seed", found->seed, seed);
-  add("seconds", found->seconds, seconds);
-  add("steps", found->steps, steps);
-  add("example", found->example, example);
-  add("model", found->model, model);
+  add("length", of.length, length);
+  add("dim", of.dim, dim);
+  add("seed", of.seed, seed);
+  add("seconds", of.seconds, seconds);
+  add("steps", of.steps, steps);
+  add("example", of.example, example);
+  add("model", of.model, model);
   f.add({.name = "out", .help = "folder for the plots", .type = "DIR"}, out);
   f.add("quiet", "write the plots, and print no tables", quiet);
 }
 
-double log_slope(std::span<const double> x, std::span<const double> y) {
+double log_slope(std::span<const double> x, std::span<const double> y, double first) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double a = std::log(x[i]), b = std::log(y[i]);
-    if (!std::isfinite(a) || !std::isfinite(b)) continue;
+    if (x[i] < first || !std::isfinite(a) || !std::isfinite(b)) continue;
     ++n, sx += a, sy += b, sxx += a * a, sxy += a * b;
   }
   return n < 2 ? std::numeric_limits<double>::quiet_NaN() : (n * sxy - sx * sy) / (n * sxx - sx * sx);
 }
 
+std::string fixed_or_dash(double value, int digits) {
+  return std::isfinite(value) ? drawing::fixed(value, digits) : "-";
+}
+
 int show(const ShowRequest& request) {
-  const auto topic =
-      std::find_if(std::begin(kTopics), std::end(kTopics), [&](const Topic& t) { return t.name == request.topic; });
-  if (topic == std::end(kTopics)) fail("show", fmt::format("unknown topic \"{}\"", request.topic));
-  const Exhibit exhibit = topic->make(request);
-  const std::string name = request.topic + (topic->example.help.empty() ? "" : "-" + request.example);
+  const Topic& topic = topic_named(request.topic);
+  const Exhibit exhibit = topic.make(request);
+  const std::string name = request.topic + (topic.example.help.empty() ? "" : "-" + request.example);
 
   const fs::path folder(request.out);
   as_bad_request("--out", [&] { train::create_folder(folder); });

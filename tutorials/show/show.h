@@ -78,8 +78,10 @@ Exhibit show_head_roles(const ShowRequest& request);          // 8.2.4, trained
 Exhibit show_architecture(const ShowRequest& request);        // 8.4, and tutorial 000
 
 // --- shared by the topics ---
-// The slope of the line through the logarithms of x and y, by least squares, without points that are not finite; NaN
-// for fewer than two.
-double log_slope(std::span<const double> x, std::span<const double> y);
+// The slope of the line through the logarithms of x and y, from `first` on in x, by least squares, without points that
+// are not finite; NaN for fewer than two.
+double log_slope(std::span<const double> x, std::span<const double> y, double first = 0);
+// A number with `digits` after the decimal point; "-" if it is not finite.
+std::string fixed_or_dash(double value, int digits);
 
 }  // namespace tapegrad::tasks

@@ -205,14 +205,9 @@ void check(ComparePositionsRequest r) {
   }
 }
 
-struct Wanted {
-  std::string task, kind;
-  int64_t seed;
-};
-
-// The requested runs that are missing.
-std::vector<Wanted> missing(const ComparePositionsRequest& request, const std::vector<PositionRun>& runs) {
-  std::vector<Wanted> out;
+// The requested runs that are missing, without measurements.
+std::vector<PositionRun> missing(const ComparePositionsRequest& request, const std::vector<PositionRun>& runs) {
+  std::vector<PositionRun> out;
   for (int64_t seed = 0; seed < request.seeds; ++seed) {
     for (const std::string& task : request.all_tasks()) {
       for (const std::string& kind : request.all_kinds()) {
@@ -290,9 +285,9 @@ int compare_positions(ComparePositionsRequest request) {
   for (const PositionRun& run : runs) text += json_of(run).dump() + "\n";
   train::replace_file(folder->file(kResults), text);
   train::AppendFile results(folder->file(kResults));
-  const std::vector<Wanted> wanted = missing(request, runs);
+  const std::vector<PositionRun> wanted = missing(request, runs);
   const auto job = [&](int64_t i) {
-    const Wanted& w = wanted[static_cast<std::size_t>(i)];
+    const PositionRun& w = wanted[static_cast<std::size_t>(i)];
     return json_of(run_positions(request, w.task, w.kind, w.seed)).dump();
   };
   std::size_t done = 0;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <tapegrad/tasks/settings/bad_request.h>
 #include <tapegrad/tasks/settings/nearest.h>
+#include <tapegrad/train/metrics/words.h>
 #include <tapegrad/tutorials/find.h>
 #include <tapegrad/tutorials/originals.h>
 #include <tapegrad/tutorials/sources.h>
@@ -11,11 +12,12 @@
 #include <charconv>
 #include <iterator>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 namespace tapegrad::tasks::tutorial {
 namespace {
+
+using metrics::ascii_lower;
 
 constexpr std::string_view kVerb = "tutorial";
 
@@ -55,13 +57,12 @@ bool is_within(std::string_view place, std::string_view asked) {
 }
 
 template <class Matches>
-PageList pages_where(const PageList& all, const Matches& matches) {
-  PageList found;
-  for (const Page* page : all) {
+PageList pages_where(PageList pages, const Matches& matches) {
+  std::erase_if(pages, [&](const Page* page) {
     const std::vector<std::string_view> places = places_of(*page);
-    if (std::any_of(places.begin(), places.end(), matches)) found.push_back(page);
-  }
-  return found;
+    return std::none_of(places.begin(), places.end(), matches);
+  });
+  return pages;
 }
 
 std::vector<std::string> tutorials_of(const PageList& all) {
@@ -123,14 +124,6 @@ std::string nearest_places(const PageList& all, std::string_view asked) {
   return close.empty() ? "" : fmt::format(" (the nearest are {})", listed(close, "and"));
 }
 
-// ASCII letters in lower case.
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 // Between a tutorial and a section in one word: 003_8.2.5, 003-8.2.5, 004:31, and the tutorials' files.
 constexpr std::string_view kMarks = "_-:/";
 
@@ -147,7 +140,7 @@ std::vector<std::string> place_words(std::span<const std::string> asked, const s
   };
   std::vector<std::string> words;
   for (std::string_view word : asked) {
-    if (std::find(std::begin(kNouns), std::end(kNouns), lowered(word)) != std::end(kNouns)) continue;
+    if (std::find(std::begin(kNouns), std::end(kNouns), ascii_lower(word)) != std::end(kNouns)) continue;
     for (const std::string_view sign : {"§", "In", "["})
       if (word.starts_with(sign)) word.remove_prefix(sign.size());
     for (const std::string_view sign : {":", "]", "절", "번", "셀", "장", "."})
@@ -166,15 +159,13 @@ std::vector<std::string> place_words(std::span<const std::string> asked, const s
 
 // The pages whose texts, as `texts_of` gives them, have all of the words.
 template <class Texts>
-PageList pages_with_all(const PageList& all, std::span<const std::string> words, const Texts& texts_of) {
-  PageList found;
-  for (const Page* page : all) {
-    const std::string texts = lowered(texts_of(*page));
-    if (std::all_of(words.begin(), words.end(),
-                    [&](const std::string& word) { return texts.find(lowered(word)) != std::string::npos; }))
-      found.push_back(page);
-  }
-  return found;
+PageList pages_with_all(PageList pages, std::span<const std::string> words, const Texts& texts_of) {
+  std::erase_if(pages, [&](const Page* page) {
+    const std::string texts = ascii_lower(texts_of(*page));
+    return std::any_of(words.begin(), words.end(),
+                       [&](const std::string& word) { return texts.find(ascii_lower(word)) == texts.npos; });
+  });
+  return pages;
 }
 
 std::string title_of(const Page& page) { return fmt::format("{}\n{}", page.title.ko, page.title.en); }
@@ -184,7 +175,7 @@ std::string title_of(const Page& page) { return fmt::format("{}\n{}", page.title
                                 const std::vector<std::string>& tutorials) {
   std::vector<std::string> known = tutorials;
   for (const Page* page : all) {
-    const std::string title = lowered(title_of(*page));
+    const std::string title = ascii_lower(title_of(*page));
     for (std::size_t at = 0, end = 0; at < title.size(); at = end + 1) {
       end = std::min(title.find_first_of(" \n,:()", at), title.size());
       std::string word = title.substr(at, end - at);
@@ -228,21 +219,15 @@ std::string words_of(const Page& page) {
 
 // The page of this section or cell; without one, the pages of its parts.
 PageList pages_at(const PageList& all, std::string_view asked) {
-  PageList here;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(here),
-               [&](const Page* page) { return is_at(page->section, asked); });
+  PageList here = all;
+  std::erase_if(here, [&](const Page* page) { return !is_at(page->section, asked); });
   if (!here.empty()) return here;
   return pages_where(all, [&](std::string_view place) { return is_at(place, asked) || is_within(place, asked); });
 }
 
 // The words of arguments, each of which may be several: "003 8.2.5".
 std::vector<std::string> words_in(std::span<const std::string> arguments) {
-  std::vector<std::string> words;
-  for (const std::string& argument : arguments) {
-    std::istringstream rest(argument);
-    for (std::string word; rest >> word;) words.push_back(word);
-  }
-  return words;
+  return metrics::split_at_spaces(fmt::format("{}", fmt::join(arguments, " ")));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Reads originals.txt.
 #include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
+#include <tapegrad/tasks/language/texts.h>
+#include <tapegrad/train/metrics/words.h>
 #include <tapegrad/tutorials/originals.h>
 #include <tapegrad/tutorials/texts.h>
 
@@ -9,16 +11,6 @@
 
 namespace tapegrad::tasks::tutorial {
 namespace {
-
-std::vector<std::string_view> parts_of(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
 
 // After the tutorial and a space: "8.2.5" of "003 8.2.5".
 std::string_view after_number(std::string_view text) { return text.substr(std::min<std::size_t>(4, text.size())); }
@@ -46,11 +38,8 @@ constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // Letters and digits, in lower case: what two spellings of a heading have in common.
 std::string letters_of(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if ((lower >= 'a' && lower <= 'z') || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80)
-      out += lower;
-  }
+  for (const char c : metrics::ascii_lower(text))
+    if ((c >= 'a' && c <= 'z') || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80) out += c;
   return out;
 }
 

@@ -7,8 +7,6 @@
 #include <tapegrad/tutorials/pages.h>
 #include <tapegrad/tutorials/texts.h>
 
-#include <algorithm>
-
 namespace tapegrad::tasks::tutorial {
 namespace {
 
@@ -26,15 +24,9 @@ constexpr Text kNoFault{"이 절에서는 바로잡을 곳을 찾지 못했습�
 
 std::string_view without_end(std::string_view lines) { return lines.substr(0, lines.find_last_not_of('\n') + 1); }
 
-template <class Word = std::string>
-std::vector<Word> words_in(std::string_view text) {
-  std::vector<Word> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    words.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
+std::vector<std::string> words_in(std::string_view text) {
+  const std::vector<std::string_view> words = parts_of(text, ' ');
+  return {words.begin(), words.end()};
 }
 
 void read_numbers(EntryReader& file, Page& page) {
@@ -87,9 +79,9 @@ std::vector<Programming> programming_of(const Page& page) {
 Page page_of(const Computation& computation) {
   EntryReader file(fmt::format("sections/{}", computation.section));
   Page page{.numbers = computation.numbers, .figures = computation.figures};
-  const std::vector<std::string_view> place = words_in<std::string_view>(file.take("place").text);
+  const std::vector<std::string_view> place = parts_of(file.take("place").text, ' ');
   page.tutorial = place.at(0), page.section = place.at(1);
-  if (const Entry* const also = file.take_if("also")) page.also = words_in<std::string_view>(also->text);
+  if (const Entry* const also = file.take_if("also")) page.also = parts_of(also->text, ' ');
   page.title = file.take_text();
   file.take("about");
   page.about = file.take_text();

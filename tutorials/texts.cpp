@@ -14,13 +14,12 @@ namespace {
 const std::vector<Entry>& parsed(const std::string& name) {
   static std::map<std::string, std::vector<Entry>> files;
   if (const auto known = files.find(name); known != files.end()) return known->second;
-  const std::string path = fmt::format("tutorials/{}.txt", name);
-  return files.emplace(name, entries_of({name, text_of_file(path)})).first->second;
+  return files.emplace(name, entries_of({name, text_of_file(fmt::format("tutorials/{}.txt", name))})).first->second;
 }
 
 }  // namespace
 
-std::vector<Entry> entries_of(const TextFile& file) {
+std::vector<Entry> entries_of(const EmbeddedFile& file) {
   std::vector<Entry> entries;
   std::istringstream text{std::string(file.text)};
   std::string blank;  // lines, which belong to an entry if more of its lines follow

@@ -2,17 +2,13 @@
 #pragma once
 
 #include <tapegrad/tasks/language/language.h>
+#include <tapegrad/tasks/language/texts.h>
 
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tapegrad::tasks::tutorial {
-
-/// A file in sections/ or exercises/set/, named by its folder and itself: "sections/003-8.2.5".
-struct TextFile {
-  std::string_view name, text;
-};
 
 /// One entry of a text file: "key: value", and below it lines that are indented by two spaces. Lines with # are
 /// comments.
@@ -21,13 +17,14 @@ struct Entry {
   std::string lines;  ///< without the indentation, each with its end
   std::string text;   ///< value and lines as one text, with single spaces between words
 };
-/// Error for a line that is neither an entry nor indented.
-std::vector<Entry> entries_of(const TextFile& file);
+/// Error, with the file's name, for a line that is neither an entry nor indented.
+std::vector<Entry> entries_of(const EmbeddedFile& file);
 
 /// Reads the entries of a file in their order. They live as long as the program, so that views of them do.
 class EntryReader {
  public:
-  /// Error if there is no such file.
+  /// A file in sections/ or exercises/set/, named by its folder and itself: "sections/003-8.2.5". Error if there is
+  /// no such file.
   explicit EntryReader(std::string_view name);
   /// The next entry, which must have this key; Error with the place in the file if it has not.
   const Entry& take(std::string_view key);

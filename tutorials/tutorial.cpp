@@ -17,7 +17,6 @@ namespace tapegrad::tasks::tutorial {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kLanguages[] = {"ko", "en"};
 constexpr std::string_view kFolder = "out/tutorial";
 
 fs::path folder_for_pages(const std::string& out) {
@@ -62,7 +61,7 @@ void Request::list(Fields& f) {
       .type("TUTORIAL [SECTION]")
       .positional();
   add("find", "list the pages with this word, Korean or English", find).type("WORD");
-  add("lang", "language of the pages", language).choices(kLanguages).otherwise("by the locale");
+  add("lang", "language of the pages", language).choices(kLanguageCodes).otherwise("by the locale");
   add("out", "folder for the page; without a section, for the whole site", out)
       .type("DIR")
       .otherwise("out/tutorial for a page");

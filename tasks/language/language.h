@@ -10,6 +10,7 @@ enum class Language { ko, en };
 
 /// "ko" or "en", as in --lang and in <html lang>.
 std::string_view code_of(Language language);
+inline constexpr std::string_view kLanguageCodes[] = {"ko", "en"};
 
 /// One text in both languages.
 struct Text {

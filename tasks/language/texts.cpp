@@ -25,14 +25,18 @@ std::string_view text_of_file(std::string_view name, std::string_view part) {
   return end == text.npos ? text : text.substr(0, end + 1);
 }
 
-std::vector<std::string_view> lines_of_file(std::string_view name, std::string_view part) {
-  std::vector<std::string_view> lines;
-  for (std::string_view text = text_of_file(name, part); !text.empty();) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(line.size() + 1);
-    if (!line.empty()) lines.push_back(line);
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return lines;
+  return parts;
+}
+
+std::vector<std::string_view> lines_of_file(std::string_view name, std::string_view part) {
+  return parts_of(text_of_file(name, part), '\n');
 }
 
 std::string filled(std::string_view text, const std::vector<Value>& values) {

@@ -23,7 +23,9 @@ std::string_view text_of_file(std::string_view name);
 
 /// The part of a file after the line "[part]", up to the next line that begins with a bracket. Error if there is none.
 std::string_view text_of_file(std::string_view name, std::string_view part);
-/// The lines of such a part that are not empty.
+/// The parts of a text between separators, without empty ones.
+std::vector<std::string_view> parts_of(std::string_view text, char separator);
+/// The lines of such a part of a file that are not empty.
 std::vector<std::string_view> lines_of_file(std::string_view name, std::string_view part);
 
 /// What takes the places of {name} in a text, written as fmt does.

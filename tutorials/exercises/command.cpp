@@ -20,7 +20,6 @@ namespace tapegrad::tasks::exercises {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kLanguagesOfText[] = {"ko", "en"};
 constexpr int kMostSeconds = 60;  // of processor time for the reader's program
 
 std::string lines_of(const Exercise& exercise, Language language) {
@@ -114,7 +113,7 @@ void Request::list(Fields& f) {
   add("hint", "print how to begin, and what to mind", hint);
   add("solution", "print a file that is right", solution);
   add("compiler", "program that compiles the file", compiler).type("PROGRAM");
-  add("lang", "language of the text", language).choices(kLanguagesOfText).otherwise("by the locale");
+  add("lang", "language of the text", language).choices(kLanguageCodes).otherwise("by the locale");
 }
 
 int run(const Request& request) {

@@ -6,6 +6,7 @@
 #include <tapegrad/tasks/gpt/recipe.h>
 #include <tapegrad/tasks/language/language.h>
 #include <tapegrad/tasks/language/messages.h>
+#include <tapegrad/tasks/language/texts.h>
 #include <tapegrad/tasks/run/model_file.h>
 #include <tapegrad/tasks/seq2seq/recipe.h>
 #include <tapegrad/tasks/seq2seq/task.h>
@@ -27,21 +28,16 @@ namespace {
 
 // "7 15 2" or "7,15,2": a source of the copy task, which is its own target.
 Batch copy_example(const std::string& text, int64_t vocab_size, int64_t longest) {
+  std::string spaced = text;
+  std::replace(spaced.begin(), spaced.end(), ',', ' ');
   std::vector<int64_t> ids;
-  const char *at = text.data(), *const end = at + text.size();
-  while (at < end) {
-    if (*at == ' ' || *at == ',') {
-      ++at;
-      continue;
-    }
+  for (const std::string_view word : parts_of(spaced, ' ')) {
     int64_t id = 0;
-    const auto [stop, error] = std::from_chars(at, end, id);
-    require(error == std::errc() && (stop == end || *stop == ' ' || *stop == ',') && id > 0 && id < vocab_size,
-            "--text",
+    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    require(error == std::errc() && stop == word.data() + word.size() && id > 0 && id < vocab_size, "--text",
             fmt::format("expected tokens from 1 to {}, such as \"1 2 3\", got \"{}\"", vocab_size - 1,
                         data::valid_utf8(text)));
     ids.push_back(id);
-    at = stop;
   }
   const auto count = static_cast<int64_t>(ids.size());
   require(count > 0 && count <= longest, "--text", fmt::format("expected 1 to {} tokens, got {}", longest, count));
@@ -129,8 +125,6 @@ constexpr std::string_view kStyle =
 .strip { display: flex; flex-wrap: wrap; gap: 2px; align-items: flex-end; margin: 8px 0; } .strip button { flex: 1 1 6px; min-width: 0; max-width: 18px; padding: 0; border: 0; border-radius: 2px; background: var(--heat); cursor: pointer; }
 )";
 
-constexpr std::string_view kLanguages[] = {"ko", "en"};
-
 // Its rows are the lines `    add: [...`, from `  return {` to `  };`.
 constexpr std::string_view kTable = "touch.stepOperations =", kRows = "\n  return {\n", kEnd = "  };";
 
@@ -187,7 +181,7 @@ void Request::list(Fields& f) {
   add("seed", "random seed of a sampled example", seed);
   add("out", "folder for step.html", out).type("DIR").otherwise("the model's");
   add("limit", "largest page to write, in MB", limit, {.least = 0, .most = 100, .open_below = true}).type("MB");
-  add("lang", "language of the page", language).choices(kLanguages).otherwise("by the locale");
+  add("lang", "language of the page", language).choices(kLanguageCodes).otherwise("by the locale");
 }
 
 Step read_step(const Request& request) {

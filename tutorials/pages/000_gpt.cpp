@@ -126,8 +126,8 @@ std::vector<Figure> figures_of_gpt() {
   nn::GPTModel model = small_gpt();
   const drawing::FlowChart parts = chart_of(architecture::architecture_of(model, said("A small GPT")));
   const Tensor straight = model(tensor({{3, 4, 5, 6, 7}})), other = model(tensor({{3, 4, 9, 6, 7}}));
-  const drawing::Series change{
-      .name = "change", .x = {}, .y = amax(abs(straight - other)[0], {-1}).to(kFloat64).to_vector<double>()};
+  const drawing::Series change{.name = "change",
+                               .y = amax(abs(straight - other)[0], {-1}).to(kFloat64).to_vector<double>()};
   return {{draw(parts)},
           {draw(drawing::BarChart{.title = said("Change of the logits, by position"),
                                   .labels = kFiveTokens,

@@ -35,14 +35,14 @@ Tensor with_positions(const Tensor& x) { return x + nn::sinusoidal_table(4, 8).t
 
 std::vector<Figure> figures_of_blindness() {
   const Tensor x = cat_first(), y = exchanged(x);
-  return {{.panels = {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(x), kCatFirst,
-                                  kEightFeatures, -4, 4, 2, {1, 3}),
-                      draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(y), kPersonFirst,
-                                  kEightFeatures, -4, 4, 2, {1, 3})}},
-          {.panels = {draw_matrix("나는 고양이(이고) 너는 사람(이다)", basic_self_attention(with_positions(x)),
-                                  kCatFirst, kEightFeatures, -4, 4, 2, {1, 3}),
-                      draw_matrix("나는 사람(이고) 너는 고양이(다)", basic_self_attention(with_positions(y)),
-                                  kPersonFirst, kEightFeatures, -4, 4, 2, {1, 3})}}};
+  const auto map = [](std::string_view title, const Tensor& words, const std::vector<std::string>& names) {
+    return draw_matrix(title, basic_self_attention(words), names, kEightFeatures, -4, 4, 2, {1, 3});
+  };
+  const auto both = [&](const Tensor& first, const Tensor& second) {
+    return Figure{.panels = {map("나는 고양이(이고) 너는 사람(이다)", first, kCatFirst),
+                             map("나는 사람(이고) 너는 고양이(다)", second, kPersonFirst)}};
+  };
+  return {both(x, y), both(with_positions(x), with_positions(y))};
 }
 
 std::vector<Number> numbers_of_blindness() {

@@ -74,33 +74,31 @@ Exhibit show_padded_attention(const ShowRequest& request) {
   // The tutorial: mask [B, S, 1], added as [B, 1, S, 1] times -1e9, scores over sqrt(d_model).
   const Tensor theirs = products / std::sqrt(static_cast<double>(kModel));
   const Tensor rows = is_padding.reshape({length, 1}).expand({length, length});
-  const Tensor their_masked = theirs + rows.to(kFloat32) * -1e9;
-  const Tensor their_weights = softmax(their_masked);
+  const Tensor their_weights = softmax(theirs + rows.to(kFloat32) * -1e9);
   // tapegrad: mask [B, 1, 1, S], scores over sqrt(head_dim).
   const Tensor ours = products / std::sqrt(static_cast<double>(kHeadDim));
   const Tensor columns = is_padding.reshape({1, length}).expand({length, length});
-  const Tensor our_masked = masked_fill(ours, columns, -INFINITY);
-  const Tensor our_weights = softmax(our_masked);
+  const Tensor our_weights = softmax(masked_fill(ours, columns, -INFINITY));
 
   Notes out;
   const int width = std::min(10, drawing::kTerminalWidth / (static_cast<int>(length) + 1));
-  const auto table = [&](std::string_view headline, const Tensor& x, int digits, bool exponent, std::string_view told) {
-    (out += fmt::format("{}\n", headline)) += Matrix{x, {names, names, width, digits, exponent}};
+  const auto table = [&](std::string_view headline, const Tensor& x, int digits, std::string_view told) {
+    (out += fmt::format("{}\n", headline)) += Matrix{x, {names, names, width, digits}};
     out += fmt::format("{}\n\n", told);
   };
   out += said(
       "{} words and {} padding tokens; one of {} heads of a model of width {}.\nRows are queries, "
       "columns are keys.\n\n",
       words, length - words, kPaddedHeads, kModel);
-  table(said("1. The tutorial's mask, [B, 1, S, 1]: 1 lowers a score by 1e9"), rows.to(kFloat32), 0, false,
+  table(said("1. The tutorial's mask, [B, 1, S, 1]: 1 lowers a score by 1e9"), rows.to(kFloat32), 0,
         said("It is the same for all keys of a query: whole rows are lowered."));
-  table(said("2. Its weights"), their_weights, 2, false,
+  table(said("2. Its weights"), their_weights, 2,
         said("Words give {:.0f} % of their weight to padding. The rows of padding are uniform:\n"
              "float32 rounds the scores next to 1e9 away, and softmax ignores a constant.",
              100 * on_padding(their_weights, words, 0, words)));
-  table(said("3. A padding mask, [B, 1, 1, S]: 1 masks a key"), columns.to(kFloat32), 0, false,
+  table(said("3. A padding mask, [B, 1, 1, S]: 1 masks a key"), columns.to(kFloat32), 0,
         said("It is the same for all queries: whole columns are masked."));
-  table(said("4. The weights with it"), our_weights, 2, false,
+  table(said("4. The weights with it"), our_weights, 2,
         said("Padding gets {:.0f} % of the weight.", 100 * on_padding(our_weights, words, 0, length)));
   const auto spread = [](const Tensor& x) { return std::sqrt(mean(square(x - mean(x))).item()); };
   out += said(
@@ -164,18 +162,16 @@ std::string ids_as_mask() {
 }
 
 std::vector<Number> numbers_of_sizes() {
-  std::vector<Number> numbers;
   const Tensor ragged = last_padded({2, 1, 4, 0}, 10);
-  numbers.push_back(same("Mask shape", plain_shape(ragged)));
-  numbers.push_back(same("Mask of the first sequence, 1: True", rows_of(ragged[0].squeeze().to(kFloat32), 0)));
-  numbers.push_back(shapes_of_steps(4, 10, 32, 15, kAllSteps));
-  numbers.push_back(shapes_of_steps(2, 5, 32, 15, kAllSteps));
-  numbers.push_back(shapes_of_steps(8, 20, 64, 6, "x, q, k, v, q and k by head; then the print breaks off"));
   manual_seed(0);
   const tutorial002::MultiHeadAttention attention(32, 64, 4);
   const Tensor output = attention(randn({4, 10, 32}), ragged);
-  numbers.push_back(drawn("Output, first token", rows_of(output[0][0].slice(0, 0, 5), 4)));
-  return numbers;
+  return {same("Mask shape", plain_shape(ragged)),
+          same("Mask of the first sequence, 1: True", rows_of(ragged[0].squeeze().to(kFloat32), 0)),
+          shapes_of_steps(4, 10, 32, 15, kAllSteps),
+          shapes_of_steps(2, 5, 32, 15, kAllSteps),
+          shapes_of_steps(8, 20, 64, 6, "x, q, k, v, q and k by head; then the print breaks off"),
+          drawn("Output, first token", rows_of(output[0][0].slice(0, 0, 5), 4))};
 }
 
 std::vector<Figure> figures_of_ragged() {

@@ -106,17 +106,6 @@ const TrainedCopy& trained_copy() {
 // The tutorial's twenty tokens of its test.
 Tensor tokens_of_test() { return tensor({{10, 10, 2, 12, 1, 5, 3, 1, 8, 18, 2, 19, 2, 2, 8, 14, 7, 19, 5, 4}}); }
 
-Tensor greedy_copy(const Tensor& src) {
-  const nn::Transformer& model = trained_copy().model;
-  const Tensor mask = nn::padding_mask(src), memory = model.encode(src, mask);
-  Tensor text = zeros({1, 1}, kInt64);
-  while (text.size(1) <= src.size(1)) {
-    const Tensor scores = model.predict(model.decode(memory, mask, text, nn::causal_mask(text.size(1))));
-    text = cat({text, argmax(scores.select(1, -1), -1, true)}, 1);
-  }
-  return narrow(text, 1, 1, src.size(1));
-}
-
 // Every seventh epoch, as the command prints it.
 std::string epochs_of(const StoredRun& run) {
   std::string rows = "epoch  loss     accuracy\n";
@@ -126,11 +115,12 @@ std::string epochs_of(const StoredRun& run) {
 }
 
 std::vector<Number> numbers_of_copy() {
-  const Tensor example = tensor({{7, 15, 2, 3, 12}}), probabilities = given::copied();
+  const Tensor example = tensor({{7, 15, 2, 3, 12}}), probabilities = given::copied(), test = tokens_of_test();
+  const Tensor written = nn::greedy_decode(trained_copy().model, test, nn::padding_mask(test), test.size(1), 0);
   return {same("Sequence Length", std::to_string(example.size(1))),
           same("Original Tensor Shape", plain_shape(example)),
           same("Input Sequence", rows_of(example, 0)),
-          drawn("Output of the test", rows_of(greedy_copy(tokens_of_test()), 0)),
+          drawn("Output of the test", rows_of(written, 0)),
           same("Model Output of the loss, second sequence", rows_of(probabilities[1], 1)),
           own(epochs_of(stored_run("copy"))),
           own(origin_of(stored_run("copy")))};

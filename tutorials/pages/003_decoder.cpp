@@ -18,11 +18,6 @@ namespace {
 // What may follow "나는": the tutorial's four words, with probabilities of ours.
 Tensor next_words() { return tensor({0.45, 0.30, 0.15, 0.10}, kFloat64); }
 
-drawing::Series bars(std::string name, const Tensor& probabilities) {
-  return {
-      .name = std::move(name), .x = {}, .y = probabilities.to_vector<double>(), .mark = drawing::Series::Mark::line};
-}
-
 // The k most likely words, renormalised. The words are in order of probability.
 Tensor first_words(int64_t k) {
   const Tensor kept = next_words() * (arange(4) < static_cast<double>(k)).to(kFloat64);
@@ -47,7 +42,8 @@ std::vector<Number> numbers_of_choice() {
 std::vector<Figure> figures_of_choice() {
   const std::vector<std::string> words{"학교에", "집에", "공원에", "밥을"};
   std::vector<drawing::Series> series;
-  for (const auto& [name, probabilities] : strategies()) series.push_back(bars(name, probabilities));
+  for (const auto& [name, probabilities] : strategies())
+    series.push_back({.name = name, .y = probabilities.to_vector<double>()});
   return {{draw(drawing::BarChart{
       .title = said("Probability of the next word"), .labels = words, .series = series, .width = 560, .height = 220})}};
 }

@@ -80,10 +80,9 @@ std::vector<Number> numbers_of_causal() {
 std::vector<Figure> figures_of_causal() {
   const std::vector<std::string>& words = journey_words();
   const Tensor weights = softmax(journey_scores() / std::sqrt(2.0)), kept = weights * tril(ones({6, 6}));
-  const drawing::Series sums{
-      .name = said("after the softmax"), .x = {}, .y = sum(kept, -1).to(kFloat64).to_vector<double>()};
-  const drawing::Series ones_of{
-      .name = said("before it"), .x = {}, .y = sum(causal_weights(), -1).to(kFloat64).to_vector<double>()};
+  const drawing::Series sums{.name = said("after the softmax"), .y = sum(kept, -1).to(kFloat64).to_vector<double>()};
+  const drawing::Series ones_of{.name = said("before it"),
+                                .y = sum(causal_weights(), -1).to(kFloat64).to_vector<double>()};
   return {{.panels = {draw_matrix(said("28. No mask"), weights, words, words, 0, 1),
                       draw_matrix(said("30. Mask after the softmax"), kept, words, words, 0, 1),
                       draw_matrix(said("31. Divided by the row sums"), kept / sum(kept, -1, true), words, words, 0, 1),

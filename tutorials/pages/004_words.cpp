@@ -30,7 +30,7 @@ std::vector<Number> numbers_of_one_query() {
 }
 
 drawing::Series weights_as_bars(std::string name, const Tensor& weights) {
-  return {.name = std::move(name), .x = {}, .y = weights.to_vector<double>()};
+  return {.name = std::move(name), .y = weights.to_vector<double>()};
 }
 
 std::vector<Figure> figures_of_one_query() {

@@ -11,11 +11,6 @@
 #include <cmath>
 
 namespace tapegrad::tasks::tutorial {
-namespace {
-
-std::string json_of_maps(const std::vector<HeadMap>& heads) { return json::text_of(heads_json(heads)); }
-
-}  // namespace
 
 const std::vector<std::string>& journey_words() {
   static const std::vector<std::string> kWords{"Your", "journey", "starts", "with", "one", "step"};
@@ -94,7 +89,7 @@ std::string json_of_heads(const Tensor& weights, const Text& group, const std::v
     head.weights = weights[h].contiguous().to_vector<float>();
     heads.push_back(std::move(head));
   }
-  return json_of_maps(heads);
+  return json::text_of(heads_json(heads));
 }
 
 std::string json_of_heads(const nn::AttentionMaps& maps, const std::vector<std::string>& source,
@@ -115,7 +110,7 @@ std::string json_of_heads(const nn::AttentionMaps& maps, const std::vector<std::
     like.column_tokens = encoder || cross ? source : target;
     for (HeadMap& head : heads_of(maps, i, like)) all.push_back(std::move(head));
   }
-  return json_of_maps(all);
+  return json::text_of(heads_json(all));
 }
 
 }  // namespace tapegrad::tasks::tutorial

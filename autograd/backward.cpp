@@ -397,26 +397,6 @@ void Tape::BackwardRun::accumulate(const Op& op, int64_t position, Tensor grad) 
   }
 }
 
-namespace {
-
-// Rows that an operation of the user's own gives, for an input of this shape.
-void require_rows(const Op& op, const RowGradient& given, const Shape& shape, DType dtype) {
-  const Tensor &ids = given.ids, &values = given.values;
-  const bool fits = shape.rank() == 2 && given.rows == shape[0] && ids.dtype() == kInt64 && ids.dim() == 1 &&
-                    ids.is_contiguous() && values.defined() && values.dtype() == dtype && values.is_contiguous() &&
-                    values.shape() == Shape{ids.numel(), shape[1]};
-  require(fits, op, "expected rows from backward for shape {}: int64 ids [n] and {} values [n, columns], contiguous",
-          shape, dtype);
-  for (int64_t i = 0, least = 0; i < ids.numel(); ++i) {
-    const int64_t id = ids.data<int64_t>()[i];
-    require(id >= least && id < given.rows, op, "backward gave the row {}, expected ascending ids in [0, {})", id,
-            given.rows);
-    least = id + 1;
-  }
-}
-
-}  // namespace
-
 // Adds the rows that the operation at `position` gave. They stay rows if nothing else adds to the input, a leaf.
 void Tape::BackwardRun::accumulate_rows(const Op& op, int64_t position) {
   RowGradient rows = std::exchange(rows_.given, {});
@@ -424,7 +404,7 @@ void Tape::BackwardRun::accumulate_rows(const Op& op, int64_t position) {
   const int64_t to = memory_.inputs_of(memory_.node(position))[0];
   if (to < 0 || !is_needed(to, kWanted | kLeads)) return;
   const detail::Node& target = memory_.node(to);
-  require_rows(op, rows, target.shape, is_half(target.dtype) ? kFloat32 : target.dtype);
+  detail::require_rows(op, rows, target.shape, target.dtype);
   if (!target.leaf.defined() || sum_of(to).defined()) return accumulate(op, to, rows.dense());
   rows_.add(to, std::move(rows));
 }
@@ -453,19 +433,16 @@ void Tape::require_differentiable(const Tensor& loss, const BackwardOptions& opt
   if (options.per_example && layered_)
     fail(kBackward, "per_example cannot be combined with a jvp that differentiates the gradients");
   const Tensor& dy = options.grad_output;
-  if (!dy.defined() && loss.numel() != 1 && !options.per_example) {
-    fail(kBackward, "expected a loss of one element, got shape {} (or give BackwardOptions::grad_output)",
-         loss.shape());
-  }
+  require(dy.defined() || loss.numel() == 1 || options.per_example, kBackward,
+          "expected a loss of one element, got shape {} (or give BackwardOptions::grad_output)", loss.shape());
   if (dy.defined() && (!(dy.shape() == loss.shape()) || dy.dtype() != loss.dtype())) {
     fail(kBackward, "expected a grad_output of the loss's {} {}, got {} {}", loss.dtype(), loss.shape(), dy.dtype(),
          dy.shape());
   }
   for (const auto& [tensors, what] : {std::pair{&options.keep, "keep"}, {&options.only, "only"}}) {
-    for (const Tensor& x : *tensors) {
+    for (const Tensor& x : *tensors)
       require(position_of(x) >= 0, kBackward,
               "expected tensors of this tape in {}, got one of shape {} that is not on it", what, x.shape());
-    }
   }
 }
 

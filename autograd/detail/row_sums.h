@@ -2,12 +2,31 @@
 #pragma once
 
 #include <tapegrad/autograd/gradients.h>
+#include <tapegrad/autograd/internal/fail.h>
+#include <tapegrad/autograd/op.h>
 #include <tapegrad/autograd/pool.h>
 
 #include <algorithm>
 #include <utility>
 
 namespace tapegrad::detail {
+
+/// Error unless the rows that an operation gives can be a gradient for an input of this shape.
+inline void require_rows(const Op& op, const RowGradient& given, const Shape& shape, DType of_input) {
+  const DType dtype = is_half(of_input) ? kFloat32 : of_input;
+  const Tensor &ids = given.ids, &values = given.values;
+  const bool fits = shape.rank() == 2 && given.rows == shape[0] && ids.dtype() == kInt64 && ids.dim() == 1 &&
+                    ids.is_contiguous() && values.defined() && values.dtype() == dtype && values.is_contiguous() &&
+                    values.shape() == Shape{ids.numel(), shape[1]};
+  require(fits, op, "expected rows from backward for shape {}: int64 ids [n] and {} values [n, columns], contiguous",
+          shape, dtype);
+  for (int64_t i = 0, least = 0; i < ids.numel(); ++i) {
+    const int64_t id = ids.data<int64_t>()[i];
+    require(id >= least && id < given.rows, op, "backward gave the row {}, expected ascending ids in [0, {})", id,
+            given.rows);
+    least = id + 1;
+  }
+}
 
 /// Sums by position on the tape, of leaves that have no gradient in full shape yet.
 class RowSums {

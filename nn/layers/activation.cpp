@@ -41,9 +41,10 @@ const NamedFunction& entry_of(const Activation& activation) { return kActivation
 
 }  // namespace
 
+bool Activation::takes_parameter() const { return entry_of(*this).parameter.has_value(); }
+
 void Activation::check() const {
-  if (parameter && !entry_of(*this).parameter)
-    fail("activation", "{} has no parameter, got {:g}", name(*this), *parameter);
+  if (parameter && !takes_parameter()) fail("activation", "{} has no parameter, got {:g}", name(*this), *parameter);
 }
 
 std::span<const std::string_view> activation_names() { return kActivationNames; }

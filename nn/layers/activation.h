@@ -17,8 +17,8 @@ struct Activation {
   enum Kind : uint8_t { relu, gelu, gelu_tanh, silu, tanh, sigmoid, leaky_relu, elu };
 
   Activation(Kind kind = relu, std::optional<double> parameter = {}) : kind(kind), parameter(parameter) {}  // NOLINT
-  /// Error for a parameter of a function that has none.
-  void check() const;
+  bool takes_parameter() const;
+  void check() const;  ///< Error for a parameter of a function that takes none
   bool operator==(const Activation&) const = default;
 
   Kind kind;

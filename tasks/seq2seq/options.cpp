@@ -115,6 +115,9 @@ void resolve(RunOptions& o) {
   const int64_t width = o.config.hidden_size, heads = o.config.num_attention_heads;
   require(width % heads == 0, "--hidden-size",
           fmt::format("{} is not divisible by --num-attention-heads {}", width, heads));
+  const nn::Activation& activation = o.config.activation;
+  require(!activation.parameter || activation.takes_parameter(), "--activation-parameter",
+          fmt::format("{} has no parameter", name(activation)));
   o.PositionSettings::check(width, width / heads,
                             fmt::format("--hidden-size {} over --num-attention-heads {}", width, heads));
   o.attention.check(nn::relative_kind(o.kind(), o.position_options), false);

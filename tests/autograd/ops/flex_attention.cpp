@@ -180,11 +180,11 @@ TEST(FlexAttention, HasTheDerivativesOfItsFormulas) {
   });
 }
 
-// One language of formulas: what a score_mod writes, fuse takes, too, with bit-identical values and equal slopes.
+// One language of formulas: what a score_mod writes, fuse takes, too, with equal values and slopes.
 template <class F>
 void expect_a_formula_of_fuse(const F& formula) {
   const auto of_lanes = [](const float(&lanes)[flex::kWidth]) {
-    return tensor(std::vector<float>(std::begin(lanes), std::end(lanes)));
+    return tensor(std::vector<float>(std::begin(lanes), std::end(lanes)), {flex::kWidth});
   };
   flex::Score<float, true> x;
   for (int i = 0; i < flex::kWidth; ++i) {
@@ -195,8 +195,7 @@ void expect_a_formula_of_fuse(const F& formula) {
   const flex::Score<float, true> y = formula(x);
   Tape tape;
   const Tensor fused = fuse(formula, scores);
-  EXPECT_TRUE(same_bits(fused.detach(), of_lanes(y.value))) << fused;
-  expect_close({tape.backward(sum(fused))[scores]}, {of_lanes(y.slope)}, 1e-5);
+  expect_close({fused.detach(), tape.backward(sum(fused))[scores]}, {of_lanes(y.value), of_lanes(y.slope)}, 1e-6);
 }
 
 TEST(FlexAttention, FormulasAreFormulasOfFuse) {

@@ -16,7 +16,7 @@ namespace tapegrad::nn {
 struct Activation {
   enum Kind : uint8_t { relu, gelu, gelu_tanh, silu, tanh, sigmoid, leaky_relu, elu };
 
-  Activation(Kind kind = relu, std::optional<double> parameter = {}) : kind(kind), parameter(parameter) {}  // NOLINT
+  Activation(Kind function = relu, std::optional<double> number = {}) : kind(function), parameter(number) {}  // NOLINT
   bool takes_parameter() const;
   void check() const;  ///< Error for a parameter of a function that takes none
   bool operator==(const Activation&) const = default;

@@ -14,14 +14,15 @@ namespace tapegrad::nn {
 /// A function of each element as a setting: Activation::gelu, or, with its number, {Activation::leaky_relu, 0.2}.
 /// To add one: a value here, and a row of the table in activation.cpp.
 struct Activation {
+  /// The functions; those with a number are leaky_relu and elu.
   enum Kind : uint8_t { relu, gelu, gelu_tanh, silu, tanh, sigmoid, leaky_relu, elu };
 
   Activation(Kind function = relu, std::optional<double> number = {}) : kind(function), parameter(number) {}  // NOLINT
-  bool takes_parameter() const;
-  void check() const;  ///< Error for a parameter of a function that takes none
+  bool takes_parameter() const;  ///< whether the function has a number
+  void check() const;            ///< Error for a parameter of a function that takes none
   bool operator==(const Activation&) const = default;
 
-  Kind kind;
+  Kind kind;                        ///< the function
   std::optional<double> parameter;  ///< leaky_relu's slope, elu's alpha; empty: PyTorch's default
 };
 

@@ -134,6 +134,15 @@ TEST(Topk, IsTheStartOfSort) {
 }
 
 // Indices are checked in pieces of 65,536; the first wrong one is named.
+// Recorded, the gradient is a scatter_add; otherwise it is added in place.
+TEST(Gather, HasTheSameGradientRecorded) {
+  const Tensor x = normal_of({5, 7}, 1, kFloat32).as_leaf(), ids = tensor({{0, 6, 6, 2}, {3, 3, 3, 0}});
+  Tape tape;
+  const Tensor loss = sum(square(gather(x, 1, ids)));
+  const Tensor plain = tape.backward(loss, {.retain_graph = true})[x];
+  EXPECT_TRUE(same_bits(plain, tape.backward(loss, {.create_graph = true})[x].detach()));
+}
+
 TEST(Gather, NamesTheFirstOfManyWrongIndices) {
   const Tensor ids = zeros({200'000}, kInt64);
   EXPECT_NO_THROW(gather(zeros({3}), 0, ids));

@@ -24,7 +24,7 @@ endforeach()
 if(TARGET tapegrad_command AND BUILD_SHARED_LIBS AND NOT TAPEGRAD_SANITIZE)
   add_custom_target(test_consumer DEPENDS tapegrad tapegrad_train tapegrad_command)
   add_test(NAME consumer COMMAND ${PROJECT_SOURCE_DIR}/tests/consumer/check.sh ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
-  set_tests_properties(consumer PROPERTIES TIMEOUT 300 LABELS long)
+  set_tests_properties(consumer PROPERTIES TIMEOUT 900 COST 200 LABELS long)  # begins early: it is long
 endif()
 
 # The projects that an installed `tapegrad new` writes: compiled, trained and tested.

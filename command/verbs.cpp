@@ -114,7 +114,7 @@ constexpr Verb kVerbs[] = {
     {"show", "print the tutorials' tables and plot their figures", add_topics, kLearn, "show causal-mask",
      "show positional-encoding --out figures", kPlain, "topic"},
     {"gradcheck", "check every gradient against finite differences", add_gradcheck, kTools, "gradcheck --op softmax",
-     "gradcheck --module MultiHeadAttention"},
+     "gradcheck --module LayerNorm"},
     {"info", "show processor, kernels and measured speed", add_info, kTools, "info", "info --self-test"},
     {"completion", "print a script that completes verbs, options and values in a shell", add_completion, kTools,
      "completion bash > tapegrad.bash", "completion zsh > _tapegrad", kNoStatus, "shell"},

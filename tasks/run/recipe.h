@@ -1,5 +1,5 @@
 // A kind of run: its settings, data, model, loss and texts. What all kinds do is written once over it: training and
-// resuming (train.h), model files (model_file.h), testing (test.h) and the options of the command (command.h).
+// resuming (train.h), model files (model_file.h) and the options of the command (command.h).
 //
 // To add a kind of run: a class derived from Recipe, in a folder with its data and its model, and one line in the list
 // of kinds (kinds.cpp).

@@ -15,6 +15,10 @@ TestSet Task::test_set(int64_t count, Generator& generator) const {
 
 Batch Task::read_expression(std::string_view) const { bad_request("--expression", "this task reads no expressions"); }
 
+Batch Task::read_text(std::string_view text) const {
+  return as_bad_request("--text", [&] { return read_expression(text); });
+}
+
 Tensor Task::source_mask(const Tensor& source) const { return nn::padding_mask(source); }
 
 std::string Task::source_text(const Tokens& tokens) const { return show_tokens(*this, tokens); }

@@ -78,8 +78,10 @@ class Task {
   virtual TestSet test_set(int64_t count, Generator& generator) const;
   // The exact-match rate that `test` requires.
   virtual double test_target() const = 0;
-  // One example, [1, S] and [1, T], from a text. BadRequest "[--expression] ..." with the position of the fault.
+  // One example, [1, S] and [1, T], from a text. BadRequest "[--expression] ..." with the position of the error.
   virtual Batch read_expression(std::string_view text) const;
+  // The same of --text, which a task that reads no expressions may also have. BadRequest "[--text] ...".
+  virtual Batch read_text(std::string_view text) const;
 
   // --- masks, loss, accuracy ---
   // Which source tokens may be attended to, for nn::MultiHeadAttention; an empty handle: all.

@@ -32,7 +32,7 @@ struct TrainingSettings {
   int64_t warmup = 4000;
   double factor = 1;
   double min_lr = 0;
-  std::string optimizer = "adamw";  // of optimizers.h
+  std::string optimizer = "adamw";  // a name of kRules (training.cpp)
   double weight_decay = 0;
   double clip_grad = 0;   // largest norm of all gradients; 0: no clipping
   double clip_value = 0;  // largest element of a gradient; 0: no clipping

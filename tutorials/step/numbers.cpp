@@ -160,8 +160,7 @@ Json step_json(const Step& step) {
   Json json{{"task", step.task}, {"what", step.what}, {"loss", step.pass.result.item()}};
   json["own_loss"] = step.own_loss;
   json["loss_after"] = step.loss_after;
-  json["optimizer"] = {
-      {"name", step.optimizer_name}, {"lr", o.lr}, {"eps", o.eps}, {"weight_decay", o.weight_decay.value_or(0.01)}};
+  json["optimizer"] = {{"lr", o.lr}, {"eps", o.eps}, {"weight_decay", o.weight_decay.value_or(0.01)}};
   json["vocabulary"] = Json::array();
   for (int64_t id = 0; id < step.vocab_size; ++id) json["vocabulary"].push_back(step.token_text(id));
   json["nodes"] = std::move(nodes.json);

@@ -17,8 +17,6 @@
 #include <tapegrad/tutorials/widgets/widget.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <memory>
 
 namespace tapegrad::tasks::step {
@@ -26,36 +24,10 @@ namespace {
 
 // --- the example ---
 
-// "7 15 2" or "7,15,2": a source of the copy task, which is its own target.
-Batch copy_example(const std::string& text, int64_t vocab_size, int64_t longest) {
-  std::string spaced = text;
-  std::replace(spaced.begin(), spaced.end(), ',', ' ');
-  std::vector<int64_t> ids;
-  for (const std::string_view word : parts_of(spaced, ' ')) {
-    int64_t id = 0;
-    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    require(error == std::errc() && stop == word.data() + word.size() && id > 0 && id < vocab_size, "--text",
-            fmt::format("expected tokens from 1 to {}, such as \"1 2 3\", got \"{}\"", vocab_size - 1,
-                        data::valid_utf8(text)));
-    ids.push_back(id);
-  }
-  const auto count = static_cast<int64_t>(ids.size());
-  require(count > 0 && count <= longest, "--text", fmt::format("expected 1 to {} tokens, got {}", longest, count));
-  const Tensor source = tensor(ids, {1, count});
-  return {source, source};
-}
-
-Batch example_of(const Request& request, const Seq2SeqRecipe& recipe) {
-  const Task& task = recipe.task();
-  if (!request.text) {
-    Generator generator(request.seed);
-    return task.draw(1, generator);
-  }
-  if (!recipe.options().info->takes_expressions) {
-    const nn::TransformerConfig& config = recipe.transformer().config;
-    return copy_example(*request.text, config.vocab_size, config.longest_input());
-  }
-  return as_bad_request("--text", [&] { return task.read_expression(*request.text); });
+Batch example_of(const Request& request, const Task& task) {
+  if (request.text) return task.read_text(*request.text);
+  Generator generator(request.seed);
+  return task.draw(1, generator);
 }
 
 // --- the two families ---
@@ -65,7 +37,7 @@ Step transformer_step(const Request& request, const fs::path& file, const TaskIn
   load_model(*recipe, file);
   const Task& task = recipe->task();
   nn::Transformer& model = recipe->transformer();
-  const Batch example = example_of(request, *recipe);
+  const Batch example = example_of(request, task);
   const Tensor target = example.target.clone();  // that of copy is the source
   const Tensor read = shifted(task, target), visible = task.source_mask(example.source);
   require(!visible.defined() || any(visible), "--text",
@@ -85,7 +57,6 @@ Step transformer_step(const Request& request, const fs::path& file, const TaskIn
   step.vocab_size = model.config.vocab_size;
   step.task = std::string(info.name);
   step.what = fmt::format("{} -> {}", task.source_text(answer.input), task.target_text(answer.target));
-  step.optimizer_name = recipe->options().optimizer;
   return step;
 }
 
@@ -113,7 +84,6 @@ Step gpt_step(const Request& request) {
   step.vocab_size = model.vocab_size();
   step.task = std::string(kGPTTask);
   step.what = *request.text;
-  step.optimizer_name = trained->options.optimizer;
   return step;
 }
 

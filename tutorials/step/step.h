@@ -48,8 +48,7 @@ struct Step {
   std::function<std::string(int64_t)> token_text = {};  ///< of the ids below vocab_size
   int64_t vocab_size = 0;
   std::string task = {}, what = {};    ///< "copy"; the example in words
-  optim::AdamWOptions optimizer = {};  ///< of the run
-  std::string optimizer_name = {};
+  optim::AdamWOptions optimizer = {};  ///< of the run, whatever its update rule
 };
 /// Of any model: watches loss(), which runs it, in eval mode, and then updates the model once by AdamW.
 Step watched_step(nn::AnyModel model, const std::function<Tensor()>& loss, const optim::AdamWOptions& optimizer = {});

@@ -1,6 +1,6 @@
 // One training step of a reader's model: `tapegrad explain step`. Data: {"nodes": [{"op", "name", "inputs", "shape",
 // "settings", "tensors", "at"}], "values", "gradients": base64 of float32, "vocabulary": [texts], "loss", "own_loss",
-// "loss_after", "optimizer": {"name", "lr", "eps", "weight_decay"}, "what"}. The page replays the operations, which have
+// "loss_after", "optimizer": {"lr", "eps", "weight_decay"}, "what"}. The page replays the operations, which have
 // the names of the tape. An input of -1 is left out; "tensors" are settings that are nodes.
 "use strict";
 

@@ -19,13 +19,17 @@ class CopyTask : public Task {
   static int64_t longest(const RunOptions& options) { return options.of<CopyTask>().seq_length; }
 
   explicit CopyTask(const RunOptions& options)
-      : vocab_size_(options.config.vocab_size), seq_length_(longest(options)) {}
+      : vocab_size_(options.config.vocab_size),
+        seq_length_(longest(options)),
+        most_tokens_(options.config.longest_input()) {}
   Batch draw(int64_t count, Generator& generator) const override;
+  // "7 15 2" or "7,15,2"
+  Batch read_text(std::string_view text) const override;
   // The accuracy over the last ten batches of the tutorial's run: nine with 40 of 40 right, one with 38.
   double test_target() const override { return 0.995; }
 
  private:
-  int64_t vocab_size_, seq_length_;
+  int64_t vocab_size_, seq_length_, most_tokens_;
 };
 
 }  // namespace tapegrad::tasks

@@ -109,7 +109,7 @@ class Tape::BackwardRun {
   const BackwardOptions& options_;
   const bool create_graph_;  // also if a jvp differentiates the gradients
   const bool retain_;
-  const int64_t examples_;  // not 0: gradients are per example (detail/per_example.h); one example needs no such form
+  const int64_t examples_;  // not 0: per example (autograd/detail/per_example.h); one example needs no such form
   const int64_t last_;
   int64_t first_ = 0;
   PoolVector<int64_t> kept_;  // of BackwardOptions::keep and only

@@ -128,7 +128,7 @@ class Tape {
   const OuterTensors outer_tensors_;
   BackwardRun* running_ = nullptr;  // the backward that runs
   bool trap_nan_ = false;
-  detail::Tangents* const tangents_;  // of a forward pass, which keeps no nodes (detail/forward_pass.h)
+  detail::Tangents* const tangents_;  // of a forward pass, which keeps no nodes (autograd/detail/forward_pass.h)
 };
 
 }  // namespace tapegrad

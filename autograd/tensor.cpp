@@ -1,4 +1,4 @@
-// Handles, factories and access to values. Views and copies are operations: ops/shape/view.cpp.
+// Handles, factories and access to values. Views and copies are operations: autograd/ops/shape/view.cpp.
 #include <tapegrad/autograd/detail/dead_tensors.h>
 #include <tapegrad/autograd/detail/pool_fresh.h>
 #include <tapegrad/autograd/internal/events.h>

@@ -7,7 +7,7 @@ import json
 class Row:
     name: str
     title: str
-    kind: str  # step: bench_steps and peers/steps.py; call: a Google Benchmark and peers/ops.py
+    kind: str  # step: bench_steps and bench/peers/steps.py; call: a Google Benchmark and bench/peers/ops.py
     settings: dict = dataclasses.field(default_factory=dict)  # of a step, passed as JSON
     large: bool = False  # takes long: left out by --quick
     unit: str = "ms"

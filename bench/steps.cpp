@@ -1,4 +1,4 @@
-// Training steps, in a process that takes turns with the peers' (bench/run.sh; the peer is peers/steps.py). The
+// Training steps, in a process that takes turns with the peers' (bench/run.sh; the peer is bench/peers/steps.py). The
 // argument is a row of rows.py as JSON:
 //   bench_steps '{"model": "copy", "seed": 0, "threads": 2}'
 //   bench_steps '{"model": "gpt", "seed": 0, "threads": 2, "n_layers": 4, ..., "batch": 12, "tokens": 64}'

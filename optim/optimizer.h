@@ -162,7 +162,7 @@ class Optimizer {
     int64_t begin = 0, end = 0;
     int64_t size() const { return end - begin; }
   };
-  friend class UpdateShare;  // internal/share.h
+  friend class UpdateShare;  // optim/internal/share.h
   bool has_share() const { return !share_.empty(); }
   Tensor part_of(std::size_t slot, const Tensor& whole) const;
   using ReadElements = std::function<Tensor(const std::string& name, int64_t begin, int64_t end)>;

@@ -46,8 +46,8 @@ struct Figure {
   Text caption = {};  ///< in the file
 };
 
-/// Something to touch: an element with data-widget="<widget>", which the script touch/<widget>.js fills. The page is
-/// complete without script: what a widget shows with its first setting is in the numbers or the figures, too.
+/// Something to touch: an element with data-widget="<widget>", which the script tutorials/widgets/<widget>.js fills.
+/// The page is complete without script: what a widget shows first is in the numbers or the figures, too.
 struct Touch {
   std::string_view widget = {};
   Text what = {};                   ///< what there is to try, and what to look for

@@ -21,7 +21,7 @@ void end_step();
 // --- amounts of work ---
 
 /// Adds floating-point operations, 2 m n k for a matmul, to the operation that runs on this thread or whose loop this
-/// thread works on; only while is_profiling(). Matmuls report through count_product (kernels/product/engines.h).
+/// thread works on; only while is_profiling(). Matmuls call count_product (autograd/kernels/product/engines.h).
 void add_flops(int64_t flops);
 void add_bytes(int64_t bytes);
 /// Adds memory read or written to the operation or scope that runs on this thread.

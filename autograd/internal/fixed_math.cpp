@@ -359,7 +359,7 @@ float hypot(float x, float y) {
 
 double erf(double x) {
   const double a = std::abs(x), z = a * a;
-  if (!(a >= 1)) {  // the polynomial of the vectors' erf (kernels/simd/simd_math.h)
+  if (!(a >= 1)) {  // the polynomial of the vectors' erf (autograd/kernels/simd/simd_math.h)
     return x + x * poly(z, 0.12837916709551256, -0.3761263890318346, 0.11283791670942674, -0.026866170642934877,
                         0.005223977604968696, -0.0008548325883480176, 0.0001205529240146814, -1.4924692513394981e-05,
                         1.6446914085366854e-06, -1.6204811185168046e-07, 1.3705057044293911e-08,

@@ -95,8 +95,8 @@ class HeldForm {
   std::unique_ptr<AttentionForm> form_;
 };
 
-/// The options of a form: a struct that lists them (nn/fields.h) and makes the form. Where limits of single members are
-/// not enough, it also has a check() that raises an Error about "attention_choice".
+/// The options of a form: a struct that lists them (nn/module/fields.h) and makes the form. Where limits of single
+/// members are not enough, it also has a check() that raises an Error about "attention_choice".
 template <class T>
 concept FormOptions = std::copyable<T> && requires(T& t, const T& c, Fields& fields, const AttentionSizes& sizes) {
   { c.traits() } -> std::same_as<AttentionTraits>;

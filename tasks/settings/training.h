@@ -20,8 +20,8 @@ namespace tapegrad::tasks {
 /// The common settings, embedded in the settings of each kind of model, which may change the defaults.
 struct TrainingSettings {
   int64_t num_epochs = 1;
-  int64_t max_steps = 0;  // 0: no limit
-  int64_t batch_size = 1;
+  int64_t max_steps = 0;   // 0: no limit
+  int64_t batch_size = 1;  // each kind of run sets its own, as num_epochs and lr: GPTOptions() in tasks/gpt/options.cpp
   int64_t accumulate = 1;  // batches per step
   DType dtype = kFloat32;  // of matrix products
   DType wire = kFloat32;   // of gradients between processes

@@ -1,8 +1,9 @@
-// The documents: every link between them leads to a file and a heading, every test that docs/ names exists, blocks are
-// parts of programs that run, what the compiler says about a mistake is what its test expects, and bibliography.md has
-// every paper that a comment cites as "Author year", and no other.
+// The documents: every link between them leads to a file and a heading, every test that docs/ names and every path
+// exists, blocks are parts of programs that run, and what the compiler says about a mistake is what its test expects.
 #include <tapegrad/tests/house/sources.h>
 #include <tapegrad/tests/support/patterns.h>
+
+#include <glob.h>
 
 #include <cctype>
 
@@ -59,6 +60,28 @@ Names lost_tests(const Texts& texts, const Names& tests) {
       if (!tests.contains(match[1])) lost.insert(path + " -> " + match[1]);
     }
   }
+  return lost;
+}
+
+// Whether a path from the root is there: a file, a folder, a source without its extension, or a match of "folder/*.h".
+bool path_exists(const std::string& path) {
+  glob_t found = {};
+  const int missing = glob(fmt::format("{}/{}{{,.cpp,.h}}", kSourceDir, path).c_str(), GLOB_BRACE, nullptr, &found);
+  globfree(&found);
+  return missing == 0;
+}
+
+// Paths, `folder/file.h`, that are not there. Not ours: those of LibTorch, and outside of our folders those without one
+// of these extensions, such as `out/copy/report.html`, which a run writes, and `comments/docs/models_1.inc`, generated.
+Names lost_paths(const Texts& texts) {
+  static const Pattern quoted("`([\\w.*-]+/[\\w.*/-]*)`"),
+      extension("(?!torch/).*\\.(h|cpp|js|py|sh|txt|md|cmake|json)");
+  static const Pattern folder(fmt::format("({}|tests|bench|docs|cmake|packaging)/.*", fmt::join(kLayers, "|")));
+  Names lost;
+  for (const auto& [path, text] : texts)
+    for (const Match& match : quoted.in(sentences_of(text)))
+      if ((folder.matches(match[1]) || extension.matches(match[1])) && !path_exists(match[1]))
+        lost.insert(path + " -> " + match[1]);
   return lost;
 }
 
@@ -248,12 +271,23 @@ TEST(Documents, TestsThatDocsNameExist) {
   EXPECT_TRUE(lost.empty()) << joined(lost);
 }
 
+TEST(Documents, PathsThatDocsNameExist) {
+  Texts texts = documents();
+  for (const char* history : {"CHANGELOG.md", "docs/contributing/changelog-archive.md", "bench/NOTES.md"})
+    EXPECT_EQ(texts.erase(history), 1u);
+  EXPECT_EQ(lost_paths(texts), Names());
+}
+
 TEST(Documents, AWrongOfEachKindIsFound) {
   const Texts texts{
       {"docs/a.md", "# One two\n[b](b.md#there-it-is) [a](#one-two) [c](b.md#gone) [d](none.md)\n```\n[e](x)\n```\n"},
       {"docs/b.md", "## There it is\n`Suite.Kept` `Suite.Lost` `file.md`\n"}};
   EXPECT_EQ(lost_links(texts), (Names{"docs/a.md -> b.md#gone", "docs/a.md -> none.md"}));
   EXPECT_EQ(lost_tests(texts, {"Suite.Kept"}), (Names{"docs/b.md -> Suite.Lost"}));
+  EXPECT_EQ(lost_paths({{"a.md",
+                         "`nn/layers/linear.h` `nn/layers/linear` `nn/` `docs/p*.md` `torch/all.h` `out/copy`\n"
+                         "`nn/lost` `layers/linear.h` `docs/p*.cpp` `lost/p*.md`\n```\n`nn/code.h`\n```\n"}}),
+            (Names{"a.md -> docs/p*.cpp", "a.md -> layers/linear.h", "a.md -> lost/p*.md", "a.md -> nn/lost"}));
 }
 
 // The programs are compiled and run, and print their text files (cmake/test_programs.cmake); so are the examples, and
@@ -346,93 +380,6 @@ TEST(Documents, PagesForUsersAreFewAndAlike) {
       faults_of_form({{"a", "# A\n| x | y |\n|---|---|\n"}, {"b", "B\n# B\n"}, {"c", "# C\n| x | |\n|---|---|\n"}}),
       (Names{"b: # headings", "c: | x | |"}));
   EXPECT_EQ(user_pages({{"docs/a.md", ""}, {"docs/b/c.md", ""}, {"d.md", ""}}), (Texts{{"docs/a.md", ""}}));
-}
-
-// --- the bibliography ---
-
-struct Citation {
-  std::vector<std::string> names;
-  std::string year;
-};
-
-// The comments of a source, with one blank between two words.
-std::string comment_text(const std::string& source) {
-  std::istringstream words(comments_of(source));
-  std::string text;
-  for (std::string word; words >> word;) text += word + " ";
-  return text;
-}
-
-// "Kingma, Ba 2014", "Hu et al. 2021", "Dao and others 2022": names before a year.
-std::vector<Citation> citations_in(const std::string& text) {
-  static const Pattern year("\\b(19|20)[0-9][0-9]\\b"), name("[A-Z][A-Za-z'-]+");
-  static const Pattern names("((?:[A-Z][A-Za-z'-]+(?:, | and )?)+)(?: et al[.]| and others)?,? $");
-  std::vector<Citation> found;
-  for (const Match& at : year.in(text)) {
-    const auto position = static_cast<std::size_t>(at.position);
-    constexpr std::size_t kLongest = 120;
-    const std::string before = text.substr(position - std::min(position, kLongest), std::min(position, kLongest));
-    const Match match = names.first(before);
-    if (match.empty()) continue;
-    Citation citation{{}, at[0]};
-    for (const Match& one : name.in(match[1])) citation.names.push_back(one[0]);
-    found.push_back(std::move(citation));
-  }
-  return found;
-}
-
-using Papers = std::set<std::pair<std::string, std::string>>;  // first author and year
-
-// The entries "- Author, Author year, year. Title".
-Papers papers_of(const std::string& page) {
-  static const Pattern entry("- ([A-Z][A-Za-z'-]+)[^.0-9]*(?:al[.] )?([0-9]{4}(?:, [0-9]{4})*)[.] .*"),
-      year("[0-9]{4}");
-  Papers papers;
-  std::string line;
-  for (std::istringstream lines(page); std::getline(lines, line);) {
-    const Match match = entry.whole(line);
-    if (match.empty()) {
-      EXPECT_FALSE(line.starts_with("- ")) << line;
-      continue;
-    }
-    for (const Match& one : year.in(match[2])) papers.emplace(match[1], one[0]);
-  }
-  return papers;
-}
-
-// Takes the papers that `citations` name from `uncited`; returns the citations that name none of `papers`.
-std::vector<std::string> without_paper(const std::vector<Citation>& citations, const Papers& papers, Papers& uncited) {
-  std::vector<std::string> missing;
-  for (const Citation& citation : citations) {
-    bool found = false;
-    for (const std::string& name : citation.names) {
-      found = found || papers.contains({name, citation.year});
-      uncited.erase({name, citation.year});
-    }
-    if (!found) missing.push_back(citation.names.front() + " " + citation.year);
-  }
-  return missing;
-}
-
-TEST(Bibliography, HasEveryCitation) {
-  const Papers papers = papers_of(slurp(std::string(kSourceDir) + "/docs/contributing/bibliography.md"));
-  ASSERT_GT(papers.size(), 100U);
-  Papers uncited = papers;
-  std::vector<std::string> folders = kLayers;
-  folders.emplace_back("bench");
-  for (const auto& [path, text] : texts_of(kSources, folders)) {
-    for (const std::string& missing : without_paper(citations_in(comment_text(text)), papers, uncited))
-      ADD_FAILURE() << path << " cites " << missing << ", which docs/contributing/bibliography.md does not have";
-  }
-  for (const auto& [author, year] : uncited) ADD_FAILURE() << "no comment cites " << author << " " << year;
-}
-
-TEST(Bibliography, MissingPapersAreFound) {
-  const std::string source = "int x;  // as in Kingma, Ba 2014\n/// Yang et\n///     al. 2016; Dao and others 2022.\n";
-  const Papers papers = papers_of("- Kingma, Ba 2014. Adam\n- Dao et al. 2021, 2022. Flash\n- Elman 1990. Time\n");
-  Papers uncited = papers;
-  EXPECT_EQ(without_paper(citations_in(comment_text(source)), papers, uncited), std::vector<std::string>{"Yang 2016"});
-  EXPECT_EQ(uncited, (Papers{{"Dao", "2021"}, {"Elman", "1990"}}));
 }
 
 }  // namespace

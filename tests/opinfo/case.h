@@ -107,7 +107,7 @@ inline int64_t code_of_dtype(tg::DType dtype) {
     if (d == dtype) return c;
   return -1;
 }
-// Options that functions and modules share: operations/image.cpp.
+// Options that functions and modules share: tests/opinfo/operations/image.cpp.
 tg::ConvOptions conv_options(const Case& c);
 tg::ConvTransposeOptions conv_transpose_options(const Case& c);
 tg::MaxPoolOptions max_pool_options(const Case& c);

@@ -50,7 +50,7 @@ inline void expect_curve(Trainer& trainer, const Curve& curve, std::size_t epoch
               worst[1]);
 }
 
-// The losses of data/curves_seeds.json (data/make_curves.py), for each of its seeds.
+// The losses of tests/data/curves_seeds.json (tests/data/make_curves.py), for each of its seeds.
 inline void expect_first_losses_of_other_seeds(tasks::RunOptions options, double relative) {
   const Json seeds = stored("curves_seeds.json")[std::string(options.info->name)];
   ASSERT_EQ(seeds.size(), 2U);

@@ -1,4 +1,4 @@
-// What all widgets use. A widget is a file touch/<name>.js with one line `touch.<name> = (root, data, language) => ...`:
+// What all widgets use. A widget is a file <name>.js of this folder with a line `touch.<name> = (root, data, language) => ...`:
 // it fills the empty element `root` with what the page's JSON `data` describes, in the language "ko" or "en".
 "use strict";
 const touch = {};

@@ -1,7 +1,7 @@
 // Vectors of the processor's full width, compiled once for each instruction set; for kernel files only.
 //
 // A kernel file starts with these lines (its own path in the first), and has its kernels between the two macros
-// (kernels/kernel.h shows a whole one):
+// (autograd/kernels/kernel.h shows a whole one):
 //
 //   #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/family.cpp"
 //   #include <tapegrad/autograd/kernels/simd/simd_targets.h>

@@ -10,7 +10,7 @@ namespace tapegrad {
 
 class Generator;
 
-// ops/attention/attention.cpp: fused, floating
+// autograd/ops/attention/attention.cpp: fused, floating
 
 struct AttentionOptions {
   Tensor mask = {};  ///< bool (true: may be attended to), or floating (added to the scores); broadcasts to [..., T, S]

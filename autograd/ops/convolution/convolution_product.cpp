@@ -1,9 +1,9 @@
 // Convolutions and transposed convolutions of several channels per group.
 //
 // A block of the source is copied with its channels last, so that a row of the kernel reads one run of memory; a window
-// is then a few runs, and the result a product of windows with panels of the weight (kernels/product/run_product.h). No
-// matrix of windows is made, and taps outside of the source are left out. A transposed convolution with a stride is one
-// such product for each class of elements (ConvPass), without the zeros that spread the source would have.
+// is then a few runs, and the result a product of windows with panels of the weight
+// (autograd/kernels/product/run_product.h). No matrix of windows is made; taps outside of the source are left out. A
+// transposed convolution with a stride is one product per class of elements (ConvPass), without zeros in the source.
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/product/run_product.h>
 #include <tapegrad/autograd/ops/convolution/detail/convolution_inside.h>

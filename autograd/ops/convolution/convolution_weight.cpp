@@ -1,8 +1,8 @@
 // The gradient of a convolution for its weight, with several channels per group.
 //
 // For each element of the weight, a sum over the pixels of y: rows of x, shifted by the element's place in the kernel,
-// times y. The rows are read in place (kernels/product/run_product.h), or from a copy surrounded by zeros if x is
-// padded; y is copied into panels, so that the sums of several output channels are vectors. Images are divided into
+// times y. The rows are read in place (autograd/kernels/product/run_product.h), or from a copy surrounded by zeros if x
+// is padded; y is copied into panels, so that the sums of several output channels are vectors. Images are divided into
 // blocks that depend on the sizes only, and the sums of the blocks are added in order.
 #include <tapegrad/autograd/detail/scratch.h>
 #include <tapegrad/autograd/kernels/product/run_product.h>

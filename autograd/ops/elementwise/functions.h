@@ -9,7 +9,7 @@ namespace tapegrad {
 
 class Generator;
 
-// --- elementwise: functions of one tensor (ops/elementwise/elementwise.cpp) ---
+// --- elementwise: functions of one tensor (autograd/ops/elementwise/elementwise.cpp) ---
 // float32 and float64; Error for other types. abs, sign, square and the rounding functions also take int64.
 
 Tensor exp(const Tensor& x);
@@ -48,7 +48,7 @@ Tensor sinc(const Tensor& x);        ///< sin(pi x) / (pi x), 1 at 0
 Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
                   std::optional<double> neginf = {});
 
-// --- activations (ops/elementwise/elementwise.cpp; ops/elementwise/gate.cpp): float32 and float64 ---
+// --- activations (autograd/ops/elementwise/elementwise.cpp; gate.cpp): float32 and float64 ---
 
 Tensor sigmoid(const Tensor& x);      ///< 1 / (1 + exp(-x))
 Tensor logit(const Tensor& x);        ///< log(x / (1 - x)), whose inverse is sigmoid; NaN outside [0, 1]
@@ -82,7 +82,7 @@ Tensor glu(const Tensor& x, int64_t axis = -1);
 /// silu(a) b with the same a and b. Shazeer 2020.
 Tensor swiglu(const Tensor& x, int64_t axis = -1);
 
-// --- dropout (ops/random/dropout.cpp), floating ---
+// --- dropout (autograd/ops/random/dropout.cpp), floating ---
 
 /// In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p). Samples one number per
 /// element in row-major order, as PyTorch does for contiguous tensors (for transposed ones it follows their memory);

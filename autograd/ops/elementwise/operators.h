@@ -8,7 +8,7 @@
 
 namespace tapegrad {
 
-// --- elementwise: arithmetic (ops/elementwise/arithmetic.cpp, ops/elementwise/composed.cpp) ---
+// --- elementwise: arithmetic (autograd/ops/elementwise/arithmetic.cpp, composed.cpp) ---
 // Integers wrap around. With a number as one operand, a floating tensor keeps its type; an int64 or bool tensor becomes
 // int64 if the number is whole, float32 otherwise. Whole numbers are exact up to the ends of int64 (scalar.h).
 
@@ -118,7 +118,7 @@ void operator*=(X&& x, const auto& y) = delete;
 template <std::same_as<Tensor> X>
 void operator/=(X&& x, const auto& y) = delete;
 
-// --- comparison and logic: bool results, no gradient (ops/elementwise/compare.cpp) ---
+// --- comparison and logic: bool results, no gradient (autograd/ops/elementwise/compare.cpp) ---
 
 /// Elementwise comparisons. If either operand is NaN, only `ne` is true. Integers are compared with numbers exactly.
 Tensor eq(const Tensor& a, const Tensor& b);
@@ -180,7 +180,7 @@ inline Tensor operator&&(const Tensor& a, const Tensor& b) { return logical_and(
 inline Tensor operator||(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
 inline Tensor operator!(const Tensor& x) { return logical_not(x); }
 
-// --- selection (ops/elementwise/select.cpp) ---
+// --- selection (autograd/ops/elementwise/select.cpp) ---
 
 /// a where the bool condition is true, b elsewhere; all three broadcast.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);

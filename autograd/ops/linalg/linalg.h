@@ -9,7 +9,7 @@
 
 namespace tapegrad {
 
-// --- systems of equations (ops/linalg/linalg_solve.cpp) ---
+// --- systems of equations (autograd/ops/linalg/linalg_solve.cpp) ---
 
 /// x with a x = b, by LU factorization with partial pivoting: a [..., n, n], b [..., n, k] -> [..., n, k]; the leading
 /// axes broadcast. If b has one axis, or exactly the shape of a without its last axis, it is a batch of vectors, and
@@ -29,7 +29,7 @@ Tensor inverse(const Tensor& a);
 /// k] -> [..., n, k]. By QR factorization; the result is infinite, NaN or inaccurate if a does not have full rank.
 Tensor lstsq(const Tensor& a, const Tensor& b);
 
-// --- factorizations (ops/linalg/linalg_factor.cpp) ---
+// --- factorizations (autograd/ops/linalg/linalg_factor.cpp) ---
 
 /// The lower triangular L with L L^T = a, for a symmetric positive definite a, of which only the lower triangle is
 /// read; with `upper`, U = L^T, from the upper triangle. Error unless a is positive definite.
@@ -53,7 +53,7 @@ enum class QrMode { reduced, complete };
 /// of q are not unique. If m < n, the first m columns of a must be invertible for the gradient.
 Qr qr(const Tensor& a, QrMode mode = QrMode::reduced);
 
-// --- eigenvalues and singular values (ops/linalg/linalg_spectrum.cpp) ---
+// --- eigenvalues and singular values (autograd/ops/linalg/linalg_spectrum.cpp) ---
 
 /// What eigh() returns.
 struct Eigh {
@@ -83,7 +83,7 @@ Tensor svdvals(const Tensor& a);
 /// Pereyra 1973.
 Tensor pinv(const Tensor& a, double rcond = -1);
 
-// --- short forms (ops/linalg/linalg_solve.cpp) ---
+// --- short forms (autograd/ops/linalg/linalg_solve.cpp) ---
 
 /// a^n, by repeated squaring; the identity for n = 0, powers of the inverse for n < 0. Error for a singular a if n < 0.
 Tensor matrix_power(const Tensor& a, int64_t n);

@@ -40,8 +40,8 @@ class Reduction {
 };
 inline constexpr Reduction Reduction::none{0}, Reduction::sum{1}, Reduction::mean{2};
 
-// --- of classes (ops/loss/cross_entropy.cpp, linear_cross_entropy.cpp, loss_of_classes.cpp): [..., V] -> a scalar, or
-// [...] ---
+// --- of classes (autograd/ops/loss/cross_entropy.cpp, linear_cross_entropy.cpp, loss_of_classes.cpp): [..., V] -> a
+// scalar, or [...] ---
 
 struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;  ///< mean: over the weights of the targets that count
@@ -110,7 +110,7 @@ struct MultiMarginOptions {
 /// target [...]. Error for a target that is not a class.
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, const MultiMarginOptions& options = {});
 
-// --- of sequences (ops/loss/ctc_loss.cpp, ctc_rows.cpp): [T, B, C] -> a scalar, or [B]; [T, C] -> a scalar ---
+// --- of sequences (autograd/ops/loss/ctc_loss.cpp, ctc_rows.cpp): [T, B, C] -> a scalar, [B]; [T, C] -> a scalar ---
 
 struct CtcOptions {
   Reduction reduction = Reduction::mean;  ///< mean: of the losses, each divided by its number of labels (at least 1)
@@ -130,7 +130,7 @@ struct CtcOptions {
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                 const Tensor& target_lengths, const CtcOptions& options = {});
 
-// --- of elements (ops/loss/loss.cpp), fused ---
+// --- of elements (autograd/ops/loss/loss.cpp), fused ---
 // Operands broadcast to the shape of one of them, and the mean is over all elements. Error if no operand has that
 // shape: an output [N, 1] and a target [N] would give a table of all pairs.
 
@@ -184,8 +184,8 @@ struct GaussianNllOptions {
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
                          const GaussianNllOptions& options = {});
 
-// --- of elements (ops/loss/loss_composed.cpp), of recorded operations: shapes as above; an int64 target is converted
-// ---
+// --- of elements (autograd/ops/loss/loss_composed.cpp), of recorded operations: shapes as above; an int64 target is
+// converted ---
 
 struct PoissonNllOptions {
   Reduction reduction = Reduction::mean;  ///< over all elements
@@ -210,7 +210,7 @@ struct MarginOptions {
 /// max(margin - target (a - b), 0): a should be larger than b where the target is 1, smaller where it is -1.
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, const MarginOptions& options = {});
 
-// --- of vectors (ops/loss/loss_composed.cpp), made of recorded operations: [..., D] -> a scalar, or [...] ---
+// --- of vectors (autograd/ops/loss/loss_composed.cpp), made of recorded operations: [..., D] -> a scalar, or [...] ---
 
 struct TripletMarginOptions {
   Reduction reduction = Reduction::mean;  ///< over the triplets

@@ -5,7 +5,7 @@
 
 namespace tapegrad {
 
-// --- normalisation over the last axes (ops/norm/norm.cpp), fused, floating ---
+// --- normalisation over the last axes (autograd/ops/norm/norm.cpp), fused, floating ---
 
 /// (x - mean) / sqrt(var + eps) * weight + bias over the axes of `weight` and `bias`; over the last axis if both are
 /// empty handles. Population variance. Ba, Kiros, Hinton 2016.
@@ -17,7 +17,7 @@ Tensor layer_norm_std(const Tensor& x, const Tensor& gamma, const Tensor& beta, 
 /// Sennrich 2019.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
 
-// --- normalisation per channel (ops/norm/batch_norm.cpp, ops/norm/group_norm.cpp), fused, floating ---
+// --- normalisation per channel (autograd/ops/norm/batch_norm.cpp, group_norm.cpp), fused, floating ---
 // x [N, C, ...]; weight and bias [C]; either may be an empty handle. A NaN or an infinity makes all elements NaN that
 // are normalised together with it.
 

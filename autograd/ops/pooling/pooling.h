@@ -13,7 +13,7 @@
 
 namespace tapegrad {
 
-// --- maxima (ops/pooling/max_pool.cpp) ---
+// --- maxima (autograd/ops/pooling/max_pool.cpp) ---
 
 struct MaxPoolOptions {
   PerAxis<int64_t> stride = {};  ///< distance between windows; default: the kernel size
@@ -48,7 +48,7 @@ MaxPooled adaptive_max_pool1d_with_indices(const Tensor& x, const PerAxis<int64_
 MaxPooled adaptive_max_pool2d_with_indices(const Tensor& x, const PerAxis<int64_t>& output_size);
 MaxPooled adaptive_max_pool3d_with_indices(const Tensor& x, const PerAxis<int64_t>& output_size);
 
-// --- averages (ops/pooling/avg_pool.cpp) ---
+// --- averages (autograd/ops/pooling/avg_pool.cpp) ---
 
 struct AvgPoolOptions {
   PerAxis<int64_t> stride = {};                  ///< distance between windows; default: the kernel size
@@ -66,7 +66,7 @@ Tensor adaptive_avg_pool1d(const Tensor& x, const PerAxis<int64_t>& output_size)
 Tensor adaptive_avg_pool2d(const Tensor& x, const PerAxis<int64_t>& output_size);
 Tensor adaptive_avg_pool3d(const Tensor& x, const PerAxis<int64_t>& output_size);
 
-// --- interpolation (ops/pooling/interpolate.cpp) ---
+// --- interpolation (autograd/ops/pooling/interpolate.cpp) ---
 
 /// How interpolate() computes an element whose position is between those of x.
 enum class Interpolation {

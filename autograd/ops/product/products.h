@@ -9,7 +9,7 @@
 
 namespace tapegrad {
 
-// --- matrix multiplication (ops/product/matmul.cpp): float32 or float64 ---
+// --- matrix multiplication (autograd/ops/product/matmul.cpp): float32 or float64 ---
 
 /// a [..., m, k] @ b [..., k, n] -> [..., m, n]; leading axes broadcast. A vector on either side is treated as in
 /// NumPy. Error for scalars, for different types, and for different inner sizes.
@@ -26,7 +26,7 @@ Tensor dot(const Tensor& a, const Tensor& b);
 /// a [m], b [n] -> [m, n] with elements a[i] * b[j]. The types of mul.
 Tensor outer(const Tensor& a, const Tensor& b);
 
-// --- sums and products that are made of these (ops/product/product_composed.cpp) ---
+// --- sums and products that are made of these (autograd/ops/product/product_composed.cpp) ---
 
 struct AddProductOptions {
   double beta = 1;   ///< the factor of x; with 0, x is not read, so that its NaN has no effect and it gets no gradient
@@ -43,7 +43,7 @@ Tensor cross(const Tensor& a, const Tensor& b, int64_t axis = -1);
 /// leading axes count as 1; at most 4 axes. The types of mul.
 Tensor kron(const Tensor& a, const Tensor& b);
 
-// --- sums of products (ops/product/einsum.cpp): float32, float64 or int64, the same for all operands ---
+// --- sums of products (autograd/ops/product/einsum.cpp): float32, float64 or int64, the same for all operands ---
 
 /// Sums of products by subscripts, as in torch.einsum: "bthd,bshd->bhts". An operand has one letter per axis. Axes with
 /// the same letter have the same size, or size 1, which broadcasts. Letters that are not in the output are summed.

@@ -8,7 +8,7 @@
 
 namespace tapegrad {
 
-// --- reductions (ops/reduce/reduce.cpp, ops/reduce/extreme.cpp, ops/reduce/vector_norm.cpp) ---
+// --- reductions (autograd/ops/reduce/reduce.cpp, extreme.cpp, vector_norm.cpp) ---
 // They reduce `axes`, or all axes if none is given. Reduced axes are removed, or kept with size 1 (keepdim).
 
 /// The sum; 0 for no elements. bool is summed as int64.
@@ -67,7 +67,7 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes = {}, Flag keepdim = fals
 /// For no elements 0, but an Error for p < 0 and p = infinity. float32 and float64.
 Tensor norm(const Tensor& x, double p = 2, const Axes& axes = {}, Flag keepdim = false);
 
-// --- along one axis, in the shape of x (ops/reduce/scan.cpp) ---
+// --- along one axis, in the shape of x (autograd/ops/reduce/scan.cpp) ---
 
 /// Running sums. bool is summed as int64.
 Tensor cumsum(const Tensor& x, int64_t axis);
@@ -80,7 +80,7 @@ inline Tensor cumprod(const Tensor& x, int64_t axis, DType dtype) { return cumpr
 /// float64.
 Tensor logcumsumexp(const Tensor& x, int64_t axis);
 
-// --- order (ops/reduce/sort.cpp, ops/reduce/extreme.cpp, ops/reduce/scan.cpp): values and their positions ---
+// --- order (autograd/ops/reduce/sort.cpp, extreme.cpp, scan.cpp): values and their positions ---
 
 /// Elements, and where they are.
 struct Sorted {
@@ -109,7 +109,7 @@ enum class QuantileMode { linear, lower, higher, midpoint, nearest };
 /// The value below which the share q of the elements along an axis lies, or of all elements: at position q (n - 1) of
 /// the sorted elements. NaN if there is a NaN (for nanquantile: if there is nothing else), and between -inf and inf.
 /// With q [k], the result has a first axis of k. float32 or float64, the same for x and q; gradients flow to both.
-/// Error unless 0 <= q <= 1, and for an empty x. (ops/reduce/quantile.cpp)
+/// Error unless 0 <= q <= 1, and for an empty x. (autograd/ops/reduce/quantile.cpp)
 Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int64_t> axis = {}, Flag keepdim = false,
                 QuantileMode mode = QuantileMode::linear);
 Tensor quantile(const Tensor& x, double q, std::optional<int64_t> axis = {}, Flag keepdim = false,
@@ -121,7 +121,7 @@ Tensor nanquantile(const Tensor& x, double q, std::optional<int64_t> axis = {}, 
 /// The k largest (smallest) elements along an axis, sorted. Error unless k is between 0 and the size of the axis.
 Sorted topk(const Tensor& x, int64_t k, int64_t axis = -1, bool largest = true);
 
-// --- vectors along an axis (ops/reduce/vector_norm.cpp), floating ---
+// --- vectors along an axis (autograd/ops/reduce/vector_norm.cpp), floating ---
 
 /// x / max(norm(x, p, axis), eps): vectors of norm 1.
 Tensor normalize(const Tensor& x, double p = 2, int64_t axis = 1, double eps = 1e-12);
@@ -130,7 +130,7 @@ Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double 
 /// The distance of each row of a [..., P, D] from each row of b [..., R, D] -> [..., P, R]: norm(a[i] - b[j], p) for p
 /// >= 0; leading axes broadcast. Differences are made in blocks of rows of a, so that memory does not grow with P R D.
 /// The gradient is 0 at distance 0; for p = infinity, equal largest differences share it, as in norm.
-/// (ops/reduce/distance.cpp)
+/// (autograd/ops/reduce/distance.cpp)
 Tensor cdist(const Tensor& a, const Tensor& b, double p = 2);
 /// sum(a b) / (max(|a|, eps) max(|b|, eps)) along an axis, with 2-norms; a and b broadcast.
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis = 1, double eps = 1e-8);

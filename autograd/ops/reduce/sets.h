@@ -8,7 +8,7 @@
 
 namespace tapegrad {
 
-// --- sets and counts (ops/reduce/sets.cpp) ---
+// --- sets and counts (autograd/ops/reduce/sets.cpp) ---
 
 /// What unique() returns.
 struct Unique {

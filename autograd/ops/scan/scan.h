@@ -5,7 +5,7 @@
 
 namespace tapegrad {
 
-// --- linear recurrences (ops/scan/linear_scan.cpp), floating ---
+// --- linear recurrences (autograd/ops/scan/linear_scan.cpp), floating ---
 
 /// h[t] = a[t] h[t - 1] + b[t] along an axis; reversed, h[t] = a[t] h[t + 1] + b[t] from the end of the axis. a and b
 /// broadcast to the shape of h. `initial` is the state before the first step: it broadcasts to the shape of h without

@@ -5,7 +5,7 @@
 
 namespace tapegrad {
 
-// --- segments (ops/segment/segment.cpp) ---
+// --- segments (autograd/ops/segment/segment.cpp) ---
 // x [n, ...] and index [n], int64: row i of x belongs to segment index[i], in any order -> [segments, ...]. Rows are
 // added in the order of their positions, so that no result depends on the number of threads. Error unless every index
 // is at least 0 and below `segments`.

@@ -9,8 +9,8 @@
 
 namespace tapegrad {
 
-// --- reading by index (ops/shape/index.cpp): int64 indices; Error for an index out of range, with its value and
-// position ---
+// --- reading by index (autograd/ops/shape/index.cpp): int64 indices; Error for an index out of range, with its value
+// and position ---
 
 /// The slices of x at index [n] along an axis, whose size becomes n.
 Tensor index_select(const Tensor& x, int64_t axis, const Tensor& index);
@@ -37,7 +37,7 @@ Tensor one_hot(const Tensor& index, int64_t classes);
 /// also uses the leaf, backward is recorded, or it computes gradients per example.
 Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<int64_t> padding = {}, Flag sparse = false);
 
-// --- writing by index (ops/shape/scatter.cpp): copies of x with some elements replaced or increased ---
+// --- writing by index (autograd/ops/shape/scatter.cpp): copies of x with some elements replaced or increased ---
 // x and source have the same type. If several values are written to one place, the last in row-major order is kept, and
 // only it gets a gradient; sums are added in that order. Indices as for reading.
 

@@ -10,7 +10,7 @@
 
 namespace tapegrad {
 
-// --- joining and cutting (ops/shape/join.cpp) ---
+// --- joining and cutting (autograd/ops/shape/join.cpp) ---
 
 /// The parts, one after the other along an axis; the sizes of the other axes must be equal. A part of shape [0] is
 /// skipped. Error for no parts.
@@ -32,8 +32,8 @@ Tensor narrow(const Tensor& x, int64_t axis, int64_t start, int64_t length);
 /// x with the order of elements reversed along each of `axes` (none: x itself).
 Tensor flip(const Tensor& x, const Axes& axes);
 
-// --- shape (ops/shape/view.cpp, ops/shape/diagonal.cpp, ops/shape/unfold.cpp, ops/shape/repeat.cpp, ops/shape/pad.cpp)
-// --- Tensor has further views: reshape, flatten, transpose, permute, slice, select, expand, squeeze, unsqueeze.
+// --- shape (autograd/ops/shape/view.cpp, diagonal.cpp, unfold.cpp, repeat.cpp, pad.cpp) ---
+// Tensor has further views: reshape, flatten, transpose, permute, slice, select, expand, squeeze, unsqueeze.
 
 /// x expanded to a shape. A view.
 inline Tensor broadcast_to(const Tensor& x, const Shape& shape) { return x.expand(shape); }
@@ -88,7 +88,7 @@ enum class MeshIndexing { ij, xy };
 std::vector<Tensor> meshgrid(std::span<const Tensor> vectors, MeshIndexing indexing = MeshIndexing::ij);
 std::vector<Tensor> meshgrid(std::initializer_list<Tensor> vectors, MeshIndexing indexing = MeshIndexing::ij);
 
-// --- regions (ops/shape/region.cpp) ---
+// --- regions (autograd/ops/shape/region.cpp) ---
 
 /// slice(x, {{}, {1, 3}, 2}) is Python's x[:, 1:3, 2]: a view. x(all, range(1, 3), 2) is the same (index.h).
 Tensor slice(const Tensor& x, std::span<const Slice> slices);

@@ -1,5 +1,5 @@
 // softmax and log_softmax: rows in one pass through the L1 cache. (Attention has its own softmax, in place over its
-// scores: ops/attention/detail/attention_rows-inl.h.)
+// scores: autograd/ops/attention/detail/attention_rows-inl.h.)
 #define HWY_TARGET_INCLUDE "tapegrad/autograd/ops/softmax/softmax_kernel.cpp"
 #include <tapegrad/autograd/kernels/simd/simd_targets.h>
 

@@ -5,7 +5,7 @@
 
 namespace tapegrad {
 
-// --- sparse matrices in compressed rows (ops/sparse/sparse.cpp), floating ---
+// --- sparse matrices in compressed rows (autograd/ops/sparse/sparse.cpp), floating ---
 // A matrix [m, k] is given by `offsets` [m + 1] and `columns` [n], int64: the elements of row i are those at offsets[i]
 // .. offsets[i + 1] - 1 of `columns` and `values` [n], in any order. A column may repeat; its values then add up.
 

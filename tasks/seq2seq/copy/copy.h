@@ -6,7 +6,7 @@
 namespace tapegrad::tasks {
 
 // Sequences of seq_length tokens, each drawn from 1 .. vocab_size - 1; source and target are the same tensor. Its loss
-// is in ../loss.cpp.
+// is in tasks/seq2seq/loss.cpp.
 class CopyTask : public Task {
  public:
   static const TaskInfo kInfo;

@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(Goldens, Operations, testing::ValuesIn(golden_files()),
   return file.param.substr(4, file.param.find('.') - 4);  // ops_<family>.bin
 });
 
-// With TAPEGRAD_CASES, writes the functions of one tensor to that file, for golden/families_cases.py.
+// With TAPEGRAD_CASES, writes the functions of one tensor to that file, for tests/golden/families_cases.py.
 TEST(Goldens, ListCases) {
   tasks::json all = tasks::json::object();
   for (const auto& [name, of] : tasks::op_cases().unaries) {

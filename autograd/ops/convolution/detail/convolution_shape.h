@@ -83,7 +83,7 @@ template <class T>
 void convolve_weight(const ConvShape& shape, const T* x, const T* y, T* weight);
 
 // convolve and convolve_transposed for shape.pointwise(), and convolve_transposed for shape.patches()
-// (ops/convolution/convolution_gemm.cpp).
+// (autograd/ops/convolution/convolution_gemm.cpp).
 /// to [columns, plane] = W from [channels, plane], for each image and group.
 template <class T>
 void multiply_planes(const ConvShape& shape, bool transposed, const T* from, const T* weight, const T* bias, T* to);
@@ -91,8 +91,8 @@ void multiply_planes(const ConvShape& shape, bool transposed, const T* from, con
 template <class T>
 void multiply_patches(const ConvShape& shape, const T* from, const T* weight, const T* bias, T* to);
 
-// The functions above for shape.depthwise() (ops/convolution/convolution_depthwise.cpp); all but convolve_volumes are
-// for images.
+// The functions above for shape.depthwise() (autograd/ops/convolution/convolution_depthwise.cpp); all but
+// convolve_volumes are for images.
 template <class T>
 void convolve_volumes(const ConvShape& shape, const T* x, const T* weight, const T* bias, T* y);
 template <class T>

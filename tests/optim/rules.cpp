@@ -8,10 +8,7 @@ namespace {
 // One step of a rule with this gradient.
 Tensor stepped(const Json& rule, const Tensor& from, const Tensor& gradient) {
   const Tensor p = from.clone().as_leaf();
-  const auto optimizer = optimizer_from(rule, {{.parameters = {{"p", p}}}});
-  Gradients grads;
-  grads.set(p, gradient);
-  optimizer->step(grads);
+  optimizer_from(rule, {{.parameters = {{"p", p}}}})->step(gradients_given({{p, gradient}}));
   return p.detach();
 }
 
@@ -35,9 +32,7 @@ TEST(Rules, RMSpropCentredWithoutMomentum) {  // v and mean are averages of g^2 
   optim::RMSprop rmsprop(NamedTensors{{"p", p}}, {.lr = 1, .centered = true});
   double average = 0, expected = 0;
   for (int step = 0; step < 2; ++step) {
-    Gradients grads;
-    grads.set(p, ones({1}));
-    rmsprop.step(grads);
+    rmsprop.step(gradients_given({{p, ones({1})}}));
     average = average * 0.99 + 0.01;
     expected -= 1 / std::sqrt(average - average * average);
     EXPECT_NEAR(p.item(), expected, 1e-4);
@@ -48,11 +43,7 @@ TEST(Rules, LionMovesByTheSignOfItsAverage) {  // 0.9 m + 0.1 g with m = 0.01, n
   for (const double g : {-0.090045, -0.089955}) {
     const Tensor p = zeros({1}).as_leaf();
     optim::Lion lion(NamedTensors{{"p", p}}, {.lr = 1});
-    for (const double gradient : {1.0, g}) {
-      Gradients grads;
-      grads.set(p, full({1}, gradient));
-      lion.step(grads);
-    }
+    for (const double gradient : {1.0, g}) lion.step(gradients_given({{p, full({1}, gradient)}}));
     EXPECT_EQ(p.item(), g < -0.09 ? 0 : -2) << g;
   }
 }

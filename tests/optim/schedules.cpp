@@ -4,12 +4,11 @@
 namespace tapegrad {
 namespace {
 
-using json = Json;
 using tests::error_of;
 
 // tests/data/optim_net.json, made by make_optim_net.py next to it.
-const json& schedules_golden() {
-  static const json data = tests::stored("optim_net.json");
+const Json& schedules_golden() {
+  static const Json data = tests::stored("optim_net.json");
   return data;
 }
 
@@ -78,7 +77,7 @@ TEST(Schedules, NoamOptIsAdamAtTheRatesOfNoam) {
 }
 
 void expect_rates(const std::string& name, const optim::Schedule& schedule) {
-  const json& rates = schedules_golden()["schedules"][name];
+  const Json& rates = schedules_golden()["schedules"][name];
   for (std::size_t i = 0; i < rates.size(); ++i)
     EXPECT_NEAR(schedule(static_cast<int64_t>(i) + 1), rates[i].get<double>(), 1e-12) << name << ", step " << i + 1;
 }
@@ -119,8 +118,8 @@ TEST(Schedules, OfOtherLibraries) {
 }
 
 TEST(Schedules, PlateauEqualsPyTorch) {
-  for (const json& run : schedules_golden()["plateau"]) {
-    const json& o = run["options"];
+  for (const Json& run : schedules_golden()["plateau"]) {
+    const Json& o = run["options"];
     const optim::PlateauOptions options{.lr = 0.3,
                                         .factor = o.value("factor", 0.1),
                                         .patience = o["patience"],

@@ -5,11 +5,10 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
 using Values = std::vector<float>;
 
-const json& expected() {
-  static const json all = stored("batch_norm.json");
+const Json& expected() {
+  static const Json all = stored("batch_norm.json");
   return all;
 }
 
@@ -19,12 +18,12 @@ Tensor input(const Shape& shape, int64_t k) { return filled(shape, k).to(kFloat3
 template <class Module>
 void expect_steps(Module module, const Shape& shape, const std::string& name) {
   const Room room{1e-5, 2e-5};
-  const json& wanted = expected().at("cases").at(name);
+  const Json& wanted = expected().at("cases").at(name);
   int64_t k = 0;
   for (const auto& [path, parameter] : nn::named_parameters(module))
     parameter.set(input(parameter->shape(), 20 + k++) + 1);
   int64_t step = 0;
-  for (const json& of : wanted.at("steps")) {
+  for (const Json& of : wanted.at("steps")) {
     const std::string where = name + " in step " + std::to_string(step);
     const Tensor x = (input(shape, step) * static_cast<double>(step + 1) + static_cast<double>(step)).as_leaf();
     Tape tape;
@@ -62,11 +61,11 @@ TEST(ChannelNorms, StepsEqualPyTorchs) {
 }
 
 TEST(BatchNorm, HasPyTorchsNames) {
-  const json& names = expected().at("names");
-  EXPECT_EQ(json(names_of(nn::state_dict(nn::BatchNorm2d(2)))), names.at("BatchNorm2d"));
-  EXPECT_EQ(json(names_of(nn::state_dict(nn::GroupNorm(2, 4)))), names.at("GroupNorm"));
+  const Json& names = expected().at("names");
+  EXPECT_EQ(Json(names_of(nn::state_dict(nn::BatchNorm2d(2)))), names.at("BatchNorm2d"));
+  EXPECT_EQ(Json(names_of(nn::state_dict(nn::GroupNorm(2, 4)))), names.at("GroupNorm"));
   const nn::InstanceNorm2d tracked(2, {.affine = true, .track_running_stats = true});
-  EXPECT_EQ(json(names_of(nn::state_dict(tracked))), names.at("InstanceNorm2d"));
+  EXPECT_EQ(Json(names_of(nn::state_dict(tracked))), names.at("InstanceNorm2d"));
   EXPECT_TRUE(nn::state_dict(nn::InstanceNorm2d(2)).empty());
   EXPECT_EQ(nn::BatchNorm1d(2).num_batches_tracked->dtype(), kInt64);
   EXPECT_EQ(nn::BatchNorm1d(2).num_batches_tracked->shape(), Shape{});

@@ -5,12 +5,11 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
 
 // [shape, values]
-Tensor read(const json& entry) {
+Tensor read(const Json& entry) {
   Shape shape;
-  for (const json& size : entry[0]) shape.push_back(size.get<int64_t>());
+  for (const Json& size : entry[0]) shape.push_back(size.get<int64_t>());
   return tensor(entry[1].get<std::vector<float>>(), shape);
 }
 
@@ -25,7 +24,7 @@ std::vector<Tensor> results(const Tensor& y) { return {y}; }
 
 // What a module gave in PyTorch; `call` takes the module, x and the states.
 template <class Module, class Call>
-void expect_stored(const json& entry, Module module, Call call) {
+void expect_stored(const Json& entry, Module module, Call call) {
   const std::string what = entry["module"].get<std::string>() + entry["options"].dump() + entry["call"].dump();
   const auto parameters = nn::named_parameters(module);
   ASSERT_EQ(parameters.size(), entry["parameters"].size()) << what;
@@ -36,7 +35,7 @@ void expect_stored(const json& entry, Module module, Call call) {
   if (entry["call"].contains("eval")) nn::eval(module);
   const Tensor x = read(entry["x"]).as_leaf();
   std::vector<Tensor> states;
-  for (const json& state : entry["states"]) states.push_back(read(state).as_leaf());
+  for (const Json& state : entry["states"]) states.push_back(read(state).as_leaf());
   states.resize(2);
   Tape tape;
   const std::vector<Tensor> found = call(module, x, states);
@@ -47,7 +46,7 @@ void expect_stored(const json& entry, Module module, Call call) {
     loss = loss + weighted_sum(found[i]);
   }
   const Gradients grads = tape.backward(loss);
-  const json& expected = entry["grads"];
+  const Json& expected = entry["grads"];
   const Room room{2e-5, 1e-5};
   expect_close_gradients(module, grads, expected, room);
   expect_close(grads[x], expected["x"], room, what + " gradient of x");
@@ -57,8 +56,8 @@ void expect_stored(const json& entry, Module module, Call call) {
 
 TEST(Recurrent, EqualsPyTorch) {
   const Tensor some = tensor({2, 4, 1});
-  for (const json& entry : stored("recurrent.json")) {
-    const json& given = entry["options"];
+  for (const Json& entry : stored("recurrent.json")) {
+    const Json& given = entry["options"];
     const nn::RecurrentOptions options{.num_layers = given.value("num_layers", 1),
                                        .bias = given.value("bias", true),
                                        .batch_first = given.value("batch_first", false),

@@ -6,11 +6,10 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
 using Leaves = std::vector<Tensor>;
 
-const json& torch_layers() {
-  static const json all = stored("torch_layers.json");
+const Json& torch_layers() {
+  static const Json all = stored("torch_layers.json");
   return all;
 }
 
@@ -18,11 +17,11 @@ const json& torch_layers() {
 template <class Module>
 void expect_as_pytorch(const std::string& name, const std::function<Module()>& make, const Leaves& inputs,
                        const std::function<Tensor(const Module&, const Leaves&, Tensor*)>& call) {
-  const json& wanted = torch_layers().at(name);
+  const Json& wanted = torch_layers().at(name);
   manual_seed(3);
   Module module = make();
   EXPECT_EQ(rand({1}).item<float>(), wanted["next"].get<float>()) << name << ": random numbers were drawn otherwise";
-  EXPECT_EQ(json(names_of(nn::state_dict(module))), wanted["names"]) << name;
+  EXPECT_EQ(Json(names_of(nn::state_dict(module))), wanted["names"]) << name;
   std::size_t i = 0;
   for (const auto& [path, parameter] : nn::named_parameters(module))
     expect_close(parameter, wanted["initial"].at(i++), {1e-6, 1e-9}, name + ", initial " + path);
@@ -36,7 +35,7 @@ void expect_as_pytorch(const std::string& name, const std::function<Module()>& m
     Tape tape;
     Tensor weights;
     const Tensor y = call(module, x, wanted.contains("weights") ? &weights : nullptr);
-    EXPECT_EQ(json(std::vector<int64_t>(y.shape().begin(), y.shape().end())), wanted["shape"]) << name;
+    EXPECT_EQ(Json(std::vector<int64_t>(y.shape().begin(), y.shape().end())), wanted["shape"]) << name;
     expect_close(y, wanted["y"], room, name);
     if (weights.defined()) expect_close(weights, wanted["weights"], room, name + ", weights");
     const Gradients grads = tape.backward(y, {.grad_output = filled(y.shape(), 40).to(dtype)});
@@ -181,12 +180,12 @@ TEST(EmbeddingBag, EmptyBagsAndErrors) {
 template <class Make>
 void expect_pytorchs(const char* name, const Shape& x_shape, Make make) {
   SCOPED_TRACE(name);
-  const json golden = stored("convolution.json").at(name);
+  const Json golden = stored("convolution.json").at(name);
   manual_seed(123);
   auto layer = make();
   NamedTensors state;
   for (const auto& [path, parameter] : nn::named_parameters(layer)) {
-    const json& expected = golden["parameters"].at(path);
+    const Json& expected = golden["parameters"].at(path);
     const auto sizes = expected["shape"].get<std::vector<int64_t>>();
     ASSERT_EQ(parameter->shape(), Shape(sizes.data(), static_cast<int64_t>(sizes.size()))) << path;
     expect_close(parameter, expected["values"], {2e-7, 0}, path);

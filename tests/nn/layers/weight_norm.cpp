@@ -5,20 +5,19 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
 
 // Trains and evaluates as tests/data/make_weight_norm.py.
 template <class Make>
 void expect_training(Make make, const Shape& shape, const std::string& name) {
   const Room room{2e-5, 2e-5};
-  const json wanted = stored("weight_norm.json").at(name);
+  const Json wanted = stored("weight_norm.json").at(name);
   manual_seed(0);
   auto module = make();
   Names names = names_of(nn::state_dict(module));
   std::sort(names.begin(), names.end());
-  EXPECT_EQ(json(names), wanted.at("names")) << name;
+  EXPECT_EQ(Json(names), wanted.at("names")) << name;
   int64_t step = 0;
-  for (const json& of : wanted.at("steps")) {
+  for (const Json& of : wanted.at("steps")) {
     std::optional<Tape> tape(std::in_place);
     const Tensor y = module(filled(shape, step).to(kFloat32));
     expect_close(y, of.at("y"), room, name);

@@ -6,16 +6,15 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
 
 // The small GPT that PyTorch ran: tests/data/gpt.json, made by make_gpt.py next to it.
-const json& gpt_golden() {
-  static const json data = stored("gpt.json");
+const Json& gpt_golden() {
+  static const Json data = stored("gpt.json");
   return data;
 }
 
 nn::GPTConfig golden_config(double drop_rate = 0, bool qkv_bias = false, bool tied = false) {
-  const json& c = gpt_golden()["config"];
+  const Json& c = gpt_golden()["config"];
   return {.vocab_size = c["vocab_size"],
           .context_length = c["context_length"],
           .emb_dim = c["emb_dim"],
@@ -27,7 +26,7 @@ nn::GPTConfig golden_config(double drop_rate = 0, bool qkv_bias = false, bool ti
 }
 
 TEST(Gpt, LogitsLossAndEveryGradientEqualPyTorchs) {
-  for (const json& expected : gpt_golden()["cases"]) {
+  for (const Json& expected : gpt_golden()["cases"]) {
     for (const DType dtype : {kFloat64, kFloat32}) {
       nn::GPTModel model(golden_config(0, expected["qkv_bias"], expected["tied"]));
       nn::to(model, dtype);
@@ -51,13 +50,13 @@ TEST(Gpt, StartsAndTrainsAsInPyTorch) {
   const auto parameters = nn::named_parameters(model);
   ASSERT_EQ(parameters.size(), gpt_golden()["start"].size());
   for (const auto& [name, parameter] : parameters) {
-    const json& expected = gpt_golden()["start"][name];
+    const Json& expected = gpt_golden()["start"][name];
     EXPECT_NEAR(sum(parameter.tensor().to(kFloat64)).item(), expected["sum"].get<double>(), 1e-6) << name;
     expect_close(parameter.tensor().reshape({-1}).slice(0, 0, 2), expected["first"],
                  {.relative = 1e-6, .absolute = 1e-7}, name);
   }
   optim::AdamW adam(nn::parameters(model), {.lr = 4e-3, .weight_decay = 0.1});
-  for (const json& expected : gpt_golden()["losses"]) {
+  for (const Json& expected : gpt_golden()["losses"]) {
     Tape tape;
     const Tensor loss = cross_entropy(model(ids(gpt_golden()["ids"])), ids(gpt_golden()["target"]));
     EXPECT_NEAR(loss.item(), expected.get<double>(), 2e-5);

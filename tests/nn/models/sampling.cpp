@@ -4,14 +4,13 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
 using Tokens = std::vector<int64_t>;
 
 Tokens tokens_of(const Tensor& tokens, int64_t i) { return tokens[i].to_vector<int64_t>(); }
 
 TEST(Sampling, SamplesAreThoseOfTorchsMultinomial) {
-  const json runs = stored("generate.json");
-  for (const json& run : runs) {
+  const Json runs = stored("generate.json");
+  for (const Json& run : runs) {
     SCOPED_TRACE(run.dump().substr(0, 80));
     const int64_t vocabulary = run["vocabulary"];
     nn::NextTokenFunction model([&](const Tensor& ids) {  // ((37 i + 101 step) mod 1021 - 510) / 128

@@ -6,9 +6,8 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
 
-nn::TransformerConfig config_of(const json& c, double dropout) {
+nn::TransformerConfig config_of(const Json& c, double dropout) {
   return {.vocab_size = c["vocab_size"],
           .hidden_size = c["hidden_size"],
           .num_hidden_layers = c["num_hidden_layers"],
@@ -23,7 +22,7 @@ nn::TransformerConfig config_of(const json& c, double dropout) {
 // Names, shapes and values of all parameters after construction with seed 0, as PyTorch gives them for the tutorial's
 // three tasks: the sum to one ulp of an element, the first elements exactly or to one ulp.
 TEST(Transformer, StartsWithPyTorchsParameters) {
-  const json golden = stored("init.json");
+  const Json golden = stored("init.json");
   for (const auto& [task, expected] : golden.items()) {
     SCOPED_TRACE(task);
     manual_seed(0);
@@ -31,7 +30,7 @@ TEST(Transformer, StartsWithPyTorchsParameters) {
     const auto parameters = nn::named_parameters(model);
     ASSERT_EQ(parameters.size(), expected["parameters"].size());
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const json& e = expected["parameters"][i];
+      const Json& e = expected["parameters"][i];
       const Tensor& p = parameters[i].parameter;
       ASSERT_EQ(e["name"], parameters[i].name);
       ASSERT_EQ(str(p.shape()),
@@ -50,7 +49,7 @@ TEST(Transformer, StartsWithPyTorchsParameters) {
 
 // tests/data/transformer.json, made by make_transformer.py next to it.
 TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
-  const json golden = stored("transformer.json");
+  const Json golden = stored("transformer.json");
   for (const auto& [dtype, post] :
        {std::pair{kFloat64, false}, {kFloat32, false}, {kFloat64, true}}) {  // Pre-LN with relu, Post-LN with gelu
     nn::TransformerConfig config = config_of(golden["config"], 0);
@@ -59,7 +58,7 @@ TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
     nn::Transformer model(config);
     nn::to(model, dtype);
     set_weights(model);
-    const json& theirs = post ? golden["post"] : golden;
+    const Json& theirs = post ? golden["post"] : golden;
     const Room room = dtype == kFloat64 ? Room{1e-9, 1e-9} : Room{1e-5, 2e-5};
     const Tensor src = ids(golden["src"]), tgt_in = ids(golden["tgt_in"]), tgt = ids(golden["tgt"]);
     Tape tape;

@@ -5,7 +5,6 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
 using nn::Positions;
 
 constexpr std::string_view kLearnedKinds[] = {"conv",    "conv-multiscale", "lstm",   "ode",
@@ -37,8 +36,8 @@ TEST(AddedPositions, InputsOfOneTokenGiveAGradientToEveryParameter) {
 }
 
 TEST(AddedPositions, AndTheirGradientsEqualPyTorchs) {
-  static const json golden = stored("positions.json")["added"];
-  for (const json& expected : golden) {
+  static const Json golden = stored("positions.json")["added"];
+  for (const Json& expected : golden) {
     const std::string kind = expected["kind"];
     const bool causal = expected["causal"], composite = expected["composite"];
     SCOPED_TRACE(kind + (causal ? ", causal" : "") + (composite ? ", composite" : ""));

@@ -4,15 +4,14 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
 using nn::Positions;
 
-const json& positions_golden() {
-  static const json data = stored("positions.json");
+const Json& positions_golden() {
+  static const Json data = stored("positions.json");
   return data;
 }
 
-void expect_like_stored(const Tensor& x, const json& expected, const std::string& what) {
+void expect_like_stored(const Tensor& x, const Json& expected, const std::string& what) {
   tests::expect_close(x, expected, {.relative = 0, .absolute = 1e-10}, what);
 }
 
@@ -115,7 +114,7 @@ TEST(Positions, HiddenNanHasNoInfluence) {
 }
 
 TEST(Positions, AttentionAndItsGradientsEqualPyTorchs) {
-  for (const json& expected : positions_golden()["attention"]) {
+  for (const Json& expected : positions_golden()["attention"]) {
     std::string kind = expected["kind"];
     const bool causal = expected["causal"], composite = expected["composite"];
     SCOPED_TRACE(kind + (causal ? ", causal" : "") + (composite ? ", composite" : ""));

@@ -185,10 +185,7 @@ NamedTensors normalised(const World& world) {
   return nn::state_dict(net);
 }
 
-TEST(Ranks, RunningStatisticsAreThoseOfOneProcess) {
-  const NamedTensors one = normalised(World::alone()), many = normalised(world());
-  expect_same(one, many);
-}
+TEST(Ranks, RunningStatisticsAreThoseOfOneProcess) { expect_same(normalised(World::alone()), normalised(world())); }
 
 TEST(Ranks, TransformsHaveTheBitsOfOneProcess) {
   const auto own = [](optim::StepGradients& grads) {
@@ -246,15 +243,12 @@ TEST(Ranks, MissingAndUnknownGradients) {
       });
     });
   };
-  EXPECT_EQ(
-      failing(false, -1),
-      "[optimizer] \"extra.weight\" has no gradient: it took no part in the loss (allow_missing(true) leaves such "
-      "parameters as they are; call nn::to before the optimiser is made)");
+  EXPECT_TEXT(failing(false, -1));
   const std::string first = failing(true, 0), last = failing(true, 2 * n - 1);  // of the last process, and of the first
   for (const std::string& text : {first, last})
-    EXPECT_NE(text.find("a visit leave out a member? ignore(nn::parameters(other))"), std::string::npos) << text;
+    expect_parts(text, {"a visit leave out a member? ignore(nn::parameters(other))"});
   // of elements that one process updates: the others must not do it either
-  EXPECT_TRUE(failing(true, -1, NAN).find("is not finite, so it was not updated") != std::string::npos);
+  expect_parts(failing(true, -1, NAN), {"is not finite, so it was not updated"});
   EXPECT_EQ(failing(true, -1), "no error");
   if (n == 1) return;
   EXPECT_TRUE(first.starts_with("rank 2: [data_parallel] the gradient of ")) << first;
@@ -339,8 +333,7 @@ TEST(Ranks, TermsThatCannotBeMeantAreErrors) {
     DataParallel parallel(world(), sgd, {.accumulate = world().size(), .update_in_backward = true});
     return error_of([&] { parallel.step([&](int64_t) { return MeanLoss(mean(net(ones({1, 40}), true)), terms); }); });
   };
-  EXPECT_EQ(step(0),
-            "[data_parallel] expected a batch with at least one term, got none in this step (is all of it padding?)");
+  EXPECT_TEXT(step(0));
   EXPECT_EQ(step(-1), "[data_parallel] expected a finite number of terms of at least 0, got -1");
   EXPECT_EQ(step(NAN), "[data_parallel] expected a finite number of terms of at least 0, got nan");
   EXPECT_EQ(step(INFINITY), "[data_parallel] expected a finite number of terms of at least 0, got inf");

@@ -202,15 +202,13 @@ TEST(Sparse, OfOtherGradientsIsDense) {
   const auto head = [](const nn::Embedding& table, const Tensor& x) { return sum(linear(x, table.weight.tensor())); };
   both([](auto& table) { return gradients_of(table, 0, {.create_graph = true}); });
   both([&](auto& table) { return Tape().backward(head(table, table(ids_of(0)))); });  // a tied model
-  both([&](auto& table) {  // the head between two lookups
+  both([&](auto& table) {                                                             // the head between two lookups
     Tape tape;
     const Tensor first = loss_of(table, 0), second = head(table, table(ids_of(1)).detach()), last = loss_of(table, 2);
     return tape.backward(first + second + last);
   });
   // rows of what is no leaf
-  both([](auto& table) {
-    return Tape().backward(sum(embedding(table.weight * 2, ids_of(0), 3, table.sparse)));
-  });
+  both([](auto& table) { return Tape().backward(sum(embedding(table.weight * 2, ids_of(0), 3, table.sparse))); });
   both([](auto& table) { return Tape().backward(sum(table(ids_of(0)), {1, 2}), {.per_example = true}); });
   const auto changed = [&](const auto& change) {
     both([&](auto& table) {
@@ -324,17 +322,12 @@ TEST(Sparse, Errors) {
 
 TEST(Sparse, IsAnErrorForSeveralProcesses) {
   const auto step = [](int64_t accumulate, double last) {
-    return run_together(2, {.timeout_s = 60, .warning_s = 0},
-                        [&](distributed::detail::Group& group) {
-                          const distributed::World world(group);
-                          const nn::Embedding table(kRows, kColumns, {.sparse = true});
-                          optim::SGD sgd(nn::parameters(table));
-                          distributed::DataParallel parallel(world, sgd, {.accumulate = accumulate});
-                          parallel.step([&](int64_t i) {
-                            return distributed::MeanLoss(loss_of(table, i), i % 2 == 1 ? last : 1);
-                          });
-                        })
-        .first;
+    return errors_of_worlds(2, [&](const distributed::World& world) {
+      const nn::Embedding table(kRows, kColumns, {.sparse = true});
+      optim::SGD sgd(nn::parameters(table));
+      distributed::DataParallel parallel(world, sgd, {.accumulate = accumulate});
+      parallel.step([&](int64_t i) { return distributed::MeanLoss(loss_of(table, i), i % 2 == 1 ? last : 1); });
+    });
   };
   EXPECT_TEXT(step(2, 1));
   EXPECT_TEXT(step(4, 0));

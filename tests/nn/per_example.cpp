@@ -10,22 +10,27 @@ Tensor drawn_rows(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
   return uniform(shape, -1, 1, dtype, &generator);
 }
 
-// losses(rows of x) for each row of x [B, ...], in one pass and one by one.
+// losses(rows of x) for each row of x [B, ...], one by one and in one pass, from a tape that is kept: once, again, and
+// of single leaves.
 template <class Model, class Losses>
-void expect_single_gradients(const Model& model, const Tensor& x, Losses losses, double tolerance = 1e-10) {
+void expect_single_gradients(Model& model, const Tensor& x, Losses losses) {
+  to(model, kFloat64);
+  eval(model);
+  const NamedTensors named = parameters(model);
   Tape tape;
   const Tensor all = losses(x);
   require_separate_examples(tape, all);
-  const Gradients found = tape.backward(all, {.per_example = true});
+  const BackwardOptions options{.retain_graph = true, .per_example = true};
+  const Gradients once = tape.backward(all, options), again = tape.backward(all, options);
   for (int64_t example = 0; example < x.size(0); ++example) {
-    Tape one;
-    const Gradients single = one.backward(losses(x.slice(0, example, example + 1)));
-    for (const NamedTensor& p : parameters(model)) {
+    const Gradients single = Tape().backward(losses(x.slice(0, example, example + 1)));
+    for (const NamedTensor& p : named) {
       const Tensor* const grad = single.find(p.tensor);
-      ASSERT_EQ(found.contains(p.tensor), grad != nullptr) << p.name;
+      ASSERT_EQ(once.contains(p.tensor), grad != nullptr) << p.name;
       if (!grad) continue;
-      EXPECT_EQ(found[p.tensor].select(0, example).shape(), grad->shape()) << p.name;
-      EXPECT_TRUE(allclose(found[p.tensor].select(0, example), *grad, tolerance, tolerance)) << p.name;
+      const Gradients alone = tape.backward(all, {.retain_graph = true, .only = {p.tensor}, .per_example = true});
+      for (const Gradients* found : {&once, &again, &alone})
+        tests::expect_within((*found)[p.tensor].select(0, example), *grad, 1e-10);
     }
   }
 }
@@ -42,7 +47,6 @@ TEST(PerExampleModel, GPT) {
   for (const bool tied : {false, true}) {
     config.tied_head = config.qkv_bias = tied;
     GPTModel model(config);
-    to(model, kFloat64);
     expect_single_gradients(model, ids, [&](const Tensor& x) { return next_token_losses(model(x), x); });
   }
 }
@@ -50,7 +54,6 @@ TEST(PerExampleModel, GPT) {
 TEST(PerExampleModel, Llama) {
   manual_seed(2);
   LlamaModel model(tests::small_llama());
-  to(model, kFloat64);
   const Tensor ids = tensor({{1, 2, 3, 2}, {0, 0, 7, 8}});
   expect_single_gradients(model, ids, [&](const Tensor& x) { return next_token_losses(model(x), x); });
 }
@@ -142,36 +145,13 @@ struct PrivateTokens {
   Tensor operator()(const Tensor& ids) const { return next_token_losses(model(ids), ids); }
 };
 
-// Gradients of a tape that is kept: once, again, and of single leaves.
-template <class Model>
-void expect_the_same_again(Model model, const Tensor& x) {
-  to(model, kFloat64);
-  eval(model);
-  const NamedTensors named = parameters(model);
-  Tape tape;
-  const Tensor losses = model(x);
-  const Gradients once = tape.backward(losses, {.retain_graph = true, .per_example = true});
-  const Gradients all = tape.backward(sum(losses), {.retain_graph = true});
-  const Gradients again = tape.backward(losses, {.retain_graph = true, .per_example = true});
-  for (const NamedTensor& p : named) {
-    if (!all.contains(p.tensor)) continue;
-    const Gradients alone = tape.backward(losses, {.retain_graph = true, .only = {p.tensor}, .per_example = true});
-    for (const Gradients* found : {&once, &again, &alone}) {
-      EXPECT_TRUE(allclose(sum((*found)[p.tensor], 0), all[p.tensor], 1e-10, 1e-10)) << p.name;
-      for (int64_t example = 0; example < x.size(0); ++example) {
-        Tape one;
-        const Gradients single = one.backward(sum(model(x.slice(0, example, example + 1))));
-        EXPECT_TRUE(allclose((*found)[p.tensor].select(0, example), single[p.tensor], 1e-10, 1e-10)) << p.name;
-      }
-    }
-  }
-}
-
 TEST(PerExampleModel, WidthsOfTheBatchAreNotTakenForIt) {
   manual_seed(6);
-  expect_the_same_again(Square(), tensor({{0, 1, 2, 3}, {3, 3, 1, 0}, {2, 0, 2, 1}, {1, 1, 1, 3}}));
-  expect_the_same_again(SquareImages(), drawn_rows({4, 4, 4, 4}, 1));
-  expect_the_same_again(PrivateTokens(), tensor({{0, 1, 2, 3}, {3, 3, 1, 0}, {2, 0, 2, 1}, {1, 1, 1, 3}}));
+  const auto expect_single = [](auto model, const Tensor& x) { expect_single_gradients(model, x, std::cref(model)); };
+  const Tensor ids = tensor({{0, 1, 2, 3}, {3, 3, 1, 0}, {2, 0, 2, 1}, {1, 1, 1, 3}});
+  expect_single(Square(), ids);
+  expect_single(SquareImages(), drawn_rows({4, 4, 4, 4}, 1));
+  expect_single(PrivateTokens(), ids);
 }
 
 // The step that per_example.h shows.
@@ -194,30 +174,23 @@ TEST(PerExampleModel, PrivateStep) {
   const Tensor x = drawn_rows({4, 2, 7, 6}, 1), y = tensor({0, 4, 2, 2});
   const double max_norm = 0.5, noise = 0.25;
   std::vector<Tensor> expected;  // by a loop over the examples
-  for (const NamedTensor& p : parameters(model)) expected.push_back(zeros_like(p.tensor));
+  const NamedTensors named = parameters(model);
+  for (const NamedTensor& p : named) expected.push_back(zeros_like(p.tensor));
   int clipped = 0;
   for (int64_t i = 0; i < 4; ++i) {
     Gradients grads = Tape().backward(cross_entropy(model(x.slice(0, i, i + 1)), y.slice(0, i, i + 1)));
     clipped += optim::clip_grad_norm(grads, max_norm) > max_norm;
-    std::size_t at = 0;
-    for (const NamedTensor& p : parameters(model)) {
-      expected[at] = expected[at] + grads[p.tensor];
-      ++at;
-    }
+    for (std::size_t k = 0; k < named.size(); ++k) expected[k] = expected[k] + grads[named[k].tensor];
   }
   EXPECT_GT(clipped, 0);
   Generator same(9), generator(9);
-  std::size_t at = 0;
-  for (const NamedTensor& p : parameters(model)) {
-    const Tensor noisy = expected[at] + randn(p.tensor.shape(), kFloat64, &same) * noise;
-    expected[at++] = p.tensor.detach() - 0.1 * noisy / 4;
+  for (std::size_t k = 0; k < named.size(); ++k) {
+    const Tensor noisy = expected[k] + randn(named[k].tensor.shape(), kFloat64, &same) * noise;
+    expected[k] = named[k].tensor.detach() - 0.1 * noisy / 4;
   }
-  optim::SGD sgd(parameters(model), {.lr = 0.1});
+  optim::SGD sgd(named, {.lr = 0.1});
   private_step(model, sgd, x, y, max_norm, noise / max_norm, generator);
-  at = 0;
-  for (const NamedTensor& p : parameters(model)) {
-    EXPECT_TRUE(allclose(p.tensor.detach(), expected[at++], 1e-10, 1e-10)) << p.name;
-  }
+  for (std::size_t k = 0; k < named.size(); ++k) tests::expect_within(named[k].tensor, expected[k], 1e-10);
 }
 
 TEST(PerExampleModel, ClippingErrors) {

@@ -151,9 +151,6 @@ TEST(Linformer, Errors) {
   EXPECT_ERROR(attention(x, zeros({1, 4})));
   const nn::PositionBias bias{.bias = nn::alibi_bias(2, 4, 4)};
   EXPECT_ERROR(attention(x, {.positions = &bias}));
-  const Tensor q = ones({1, 2, 4, 2});
-  EXPECT_ERROR(nn::linformer_attention(q, q, q, ones({3, 3}), ones({3, 4})));
-  EXPECT_ERROR(nn::linformer_attention(q, q, q, ones({3, 4}), ones({3, 3, 4})));
 }
 
 TEST(Performer, FeaturesAreOrthogonalInBlocks) {
@@ -294,19 +291,10 @@ TEST(Performer, Errors) {
   EXPECT_TEXT(with({.num_features = -2}));
   EXPECT_EQ(error_of([] { nn::orthogonal_features(0, 4); }), "[orthogonal_features] expected count > 0, got 0");
   EXPECT_ERROR(nn::orthogonal_features(2, 4, kInt64));
-  const Tensor q = ones({2, 4, 3}), short_one = ones({2, 2, 3}), w = ones({5, 3});
-  EXPECT_ERROR(nn::performer_attention(q, q, short_one, w));
-  EXPECT_ERROR(nn::performer_attention(q, q, q, ones({5, 4})));
-  EXPECT_ERROR(nn::performer_attention(q, short_one, short_one, w, {.causal = true}));
-  EXPECT_ERROR(nn::performer_attention(q, q, q, w, {.scale = -1}));
-  EXPECT_ERROR(causal_product(q, q, short_one));
-  EXPECT_ERROR(causal_product(q, q, q, false, {.earlier = ones({2, 4}), .later = ones({3, 4})}));
-  {
-    const Tensor level = zeros({4}).as_leaf();
-    const Tape tape;
-    EXPECT_ERROR(causal_product(q, q, q, false, {.later = level}));
-  }
-  EXPECT_ERROR(causal_product(q, q.to(kFloat64), q));
+  const Tensor q = ones({2, 4, 3}), level = zeros({4}).as_leaf();
+  EXPECT_ERROR(nn::performer_attention(q, q, q, ones({5, 3}), {.scale = -1}));
+  const Tape tape;
+  EXPECT_ERROR(causal_product(q, q, q, false, {.later = level}));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 namespace tapegrad::tests {
 namespace {
 
-
 // [shape, values]
 Tensor read(const Json& entry) {
   Shape shape;
@@ -202,7 +201,7 @@ TEST(Recurrent, EmptyBatch) {
 
 // --- errors ---
 
-TEST(Recurrent, ErrorsOfModules) {
+TEST(Recurrent, ErrorsOfModules) {  // those of layers: autograd/cases/error_texts/recurrent.txt
   const nn::LSTM model(3, 4, {.num_layers = 2, .bidirectional = true});
   const nn::GRU first(3, 4, {.batch_first = true});
   const nn::LSTMCell cell(3, 4);
@@ -223,29 +222,6 @@ TEST(Recurrent, ErrorsOfModules) {
   EXPECT_EQ(error([&] { model(x, {{}, h}); }), "[lstm] expected both states or none, got no hidden state");
   EXPECT_EQ(error([&] { cell(x); }), "[lstm_cell] expected x [B, 3] or [3], got [5, 2, 3]");
   EXPECT_TEXT(error([&] { cell(x[0], {zeros({3, 4}), zeros({2, 4})}); }));
-}
-
-TEST(Recurrent, ErrorsOfLayers) {
-  const Tensor x = zeros({5, 2, 3});
-  const RecurrentWeights w{zeros({16, 3}), zeros({16, 4}), zeros({16}), zeros({16})};
-  const auto error = [&](const Tensor& x, const RecurrentWeights& w, const Tensor& h = {}, const Tensor& c = {},
-                         const Tensor& lengths = {}) {
-    return error_of([&] { lstm_layer(x, w, h, c, {.lengths = lengths}); });
-  };
-  EXPECT_EQ(error(zeros({5, 3}), w), "[lstm_layer] expected x [T, B, I] with a step or more, got [5, 3]");
-  EXPECT_EQ(error(zeros({0, 2, 3}), w), "[lstm_layer] expected x [T, B, I] with a step or more, got [0, 2, 3]");
-  EXPECT_EQ(error(x, {zeros({16, 2}), w.weight_hh}), "[lstm_layer] expected a weight_ih [16, 3], got [16, 2]");
-  EXPECT_EQ(error(x, {w.weight_ih, zeros({12, 4})}), "[lstm_layer] expected a weight_hh [4 H, H], got [12, 4]");
-  EXPECT_ERROR(rnn_layer(x, {zeros({4, 3}), zeros({4, 3})}));
-  EXPECT_EQ(error(x, {w.weight_ih, w.weight_hh, zeros({4})}), "[lstm_layer] expected a bias_ih [16], got [4]");
-  EXPECT_EQ(error(x, {w.weight_ih, w.weight_hh, {}, zeros({4})}), "[lstm_layer] expected a bias_hh [16], got [4]");
-  EXPECT_EQ(error(x, w, zeros({3, 4})), "[lstm_layer] expected a hidden state [2, 4], got [3, 4]");
-  EXPECT_EQ(error(x, w, {}, zeros({2, 3})), "[lstm_layer] expected a cell state [2, 4], got [2, 3]");
-  EXPECT_EQ(error(x, w, {}, {}, tensor({1., 2.})), "[lstm_layer] expected lengths int64 [2], got float32 [2]");
-  EXPECT_EQ(error(x, w, {}, {}, tensor({1, 2, 3})), "[lstm_layer] expected lengths int64 [2], got int64 [3]");
-  EXPECT_EQ(error(x, w, {}, {}, tensor({5, 0})), "[lstm_layer] expected lengths from 1 to 5, got 0 at 1");
-  EXPECT_EQ(error(x, w, {}, {}, tensor({6, 1})), "[lstm_layer] expected lengths from 1 to 5, got 6 at 0");
-  EXPECT_TEXT(error(zeros({5, 2, 3}, kInt64), w));
 }
 
 }  // namespace

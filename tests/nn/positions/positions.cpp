@@ -1,4 +1,5 @@
 // Positions: tables and attention against the papers' formulas in PyTorch, and the properties of each kind.
+#include <tapegrad/tests/nn/positions/stored_gradients.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -125,24 +126,10 @@ TEST(Positions, AttentionAndItsGradientsEqualPyTorchs) {
     }
     if (composite) options.of<nn::CompositePositionOptions>().relative = kind;
     SelfAttention model(composite ? Positions::composite : nn::positions_named(kind), causal, options);
-    nn::to(model, kFloat64);
-    const auto parameters = nn::named_parameters(model);
-    ASSERT_EQ(parameters.size(), expected["grads"].size());
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const auto k = static_cast<int64_t>(i < 8 ? i : i + 12);
-      parameters[i].parameter.set(filled(parameters[i].parameter->shape(), k));
-    }
-    const Tensor x = filled({2, 6, 8}, 7).to(kFloat64).as_leaf();
-    Tape tape;
-    const Tensor y = model(x, causal ? nn::causal_mask(6) : Tensor());
-    expect_like_stored(y, expected["y"], "y");
-    const Tensor loss = sum(y * filled({2, 6, 8}, 5).to(kFloat64)) + sum(y * y);
-    EXPECT_NEAR(loss.item(), expected["loss"].get<double>(), 1e-9);
-    const Gradients grads = tape.backward(loss);
-    expect_like_stored(grads[x], expected["dx"], "dx");
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      expect_like_stored(grads[parameters[i].parameter], expected["grads"][i], parameters[i].name);
-    }
+    const Tensor mask = causal ? nn::causal_mask(6) : Tensor();
+    expect_stored_gradients(
+        model, [&](const Tensor& x) { return model(x, mask); }, expected, 1e-10,
+        [](int64_t i) { return i < 8 ? i : i + 12; });
   }
 }
 

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/internal/int8.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -207,9 +208,7 @@ nn::GPTModel small_model(bool tied, nn::Positions positions = nn::Positions::lea
   config.drop_rate = 0;
   config.tied_head = tied;
   config.positions = positions;
-  nn::GPTModel model(config);
-  nn::eval(model);
-  return model;
+  return evaluated(nn::GPTModel(config));
 }
 
 // How far a model's logits may be from those of its float32 weights, as a share of the largest.
@@ -251,9 +250,8 @@ void expect_saved_and_loaded(const WeightFormat& format, bool tied) {
   expect_parts(said, {"\"tok_emb.weight\" is missing", "\"tok_emb.weight_" + name + "\" is unexpected"});
 
   Tape tape;
-  EXPECT_EQ(
-      error_of([&] { model(ids); }),
-      "[linear] an " + name + " weight cannot be used while a tape records (use PauseRecording, or float32 weights)");
+  const std::string reason = " weight cannot be used while a tape records (use PauseRecording, or float32 weights)";
+  EXPECT_EQ(error_of([&] { model(ids); }), "[linear] an " + name + reason);
 }
 
 TEST(WeightFormats, AModelIsStoredSavedAndLoaded) {
@@ -303,7 +301,7 @@ TEST(WeightFormats, SequencesDrawnTogetherAreThoseDrawnAlone) {
         for (std::size_t i = 0; i < prompts.size(); ++i) {
           SCOPED_TRACE(testing::Message() << nn::name(positions) << format->name << temperature << ", sequence " << i);
           Generator draws(20 + i);
-          nn::GenerateOptions own{.max_new_tokens = 8, .end_token = 11, .temperature = temperature, .top_k = 60};
+          nn::GenerateOptions own = options;
           own.generator = &draws;
           nn::GPTNext next(model);
           const nn::Generated one =

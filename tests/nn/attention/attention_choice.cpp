@@ -1,4 +1,5 @@
 // Models that choose a form of attention for long inputs: against full attention with a mask, and from a cache.
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/testing.h>
 
 #include <variant>
@@ -21,22 +22,14 @@ nn::GPTModel some_gpt(const AttentionChoice& choice, Positions positions = Posit
   config.positions = positions;
   config.n_kv_heads = kv_heads;
   config.attention = choice;
-  nn::GPTModel model(config);
-  nn::eval(model);
-  return model;
+  return evaluated(nn::GPTModel(config));
 }
 
 nn::Transformer some_transformer(const AttentionChoice& choice) {
   manual_seed(5);
-  nn::Transformer model({.vocab_size = 11,
-                         .hidden_size = 16,
-                         .num_hidden_layers = 2,
-                         .num_attention_heads = 4,
-                         .intermediate_size = 16,
-                         .max_position_embeddings = 14,
-                         .attention = choice});
-  nn::eval(model);
-  return model;
+  nn::TransformerConfig config = small_transformer(11, 14);
+  config.attention = choice;
+  return evaluated(nn::Transformer(config));
 }
 
 TEST(AttentionChoice, AWindowOverEverythingIsFullAttention) {

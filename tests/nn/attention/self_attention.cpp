@@ -34,13 +34,6 @@ TEST(SelfAttention, CachedEqualsUncachedWithAMask) {
   }
 }
 
-TEST(SelfAttention, NamesAndShapes) {
-  nn::MultiHeadSelfAttention attention({.d_in = 3, .d_out = 4, .num_heads = 2});
-  std::string names;
-  for (const auto& [name, parameter] : nn::named_parameters(attention)) names += name + str(parameter->shape()) + " ";
-  EXPECT_TEXT(names);
-}
-
 TEST(SelfAttention, Errors) {
   const auto with = [](auto change) {
     nn::SelfAttentionConfig config{.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 5};

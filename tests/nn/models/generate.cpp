@@ -14,9 +14,7 @@ const nn::PositionOptions kSmallDistances(nn::ShawOptions{.distance = 2}, nn::T5
 
 nn::Transformer some_model(uint64_t seed, Positions positions = Positions::learned) {
   manual_seed(seed);
-  nn::Transformer model(small_transformer(7, 9, positions, kSmallDistances));
-  nn::eval(model);
-  return model;
+  return evaluated(nn::Transformer(small_transformer(7, 9, positions, kSmallDistances)));
 }
 
 // A chain of tokens, from 0: 1 with 0.6, 2 with 0.4. After 1: 1, 2 and 3 with 1/3 each; after 2: 3 with 0.99. 3 is the
@@ -51,9 +49,7 @@ TEST(Generate, GreedyDecodeEqualsStoredTokens) {
 
 TEST(Generate, AModelCanBeUsedForSeveralPrompts) {
   manual_seed(4);
-  nn::GPTModel gpt(
-      {.vocab_size = 41, .context_length = 24, .emb_dim = 16, .n_heads = 2, .n_layers = 2, .drop_rate = 0});
-  nn::eval(gpt);
+  const nn::GPTModel gpt = evaluated(nn::GPTModel(small_decoder(41, 24)));
   nn::GPTNext used(gpt);
   for (const int64_t length : {3, 8, 8, 2}) {
     const Tensor prompt = randint(0, 41, {1, length});

@@ -1,4 +1,5 @@
 // LoRA: updates of low rank, their targets, and adapters in PEFT's format.
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>
 
@@ -14,11 +15,10 @@ struct LoraNet {
 
 GPTModel small_gpt(bool qkv_bias = true) {
   manual_seed(3);
-  GPTConfig config{.vocab_size = 11, .context_length = 6, .emb_dim = 8, .n_heads = 2, .n_layers = 2, .drop_rate = 0};
+  GPTConfig config = small_decoder(11, 6);
   config.qkv_bias = qkv_bias;
-  GPTModel model(config);
-  eval(model);
-  return model;
+  config.drop_rate = 0;
+  return evaluated(GPTModel(config));
 }
 
 // Gives updates that change something.

@@ -6,6 +6,7 @@
 #include <tapegrad/nn/transformer.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace tapegrad::tests {
 
@@ -44,12 +45,18 @@ inline nn::LlamaConfig small_llama() {
           .max_position_embeddings = 16};
 }
 
+// In eval mode.
+template <class Model>
+Model evaluated(Model model) {
+  nn::eval(model);
+  return model;
+}
+
 // In float64 and in eval mode.
 template <class Model>
 Model exact(Model model) {
   nn::to(model, kFloat64);
-  nn::eval(model);
-  return model;
+  return evaluated(std::move(model));
 }
 
 }  // namespace tapegrad::tests

@@ -6,7 +6,6 @@
 namespace tapegrad::tests {
 namespace {
 
-
 nn::TransformerConfig config_of(const Json& c, double dropout) {
   return {.vocab_size = c["vocab_size"],
           .hidden_size = c["hidden_size"],
@@ -72,8 +71,7 @@ TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
 
 TEST(Transformer, ShapesAndAttentionMaps) {  // sections 8.4.2 to 8.4.4
   manual_seed(3);
-  nn::Transformer model(small_transformer(13, 9));
-  nn::eval(model);
+  const nn::Transformer model = evaluated(nn::Transformer(small_transformer(13, 9)));
   const Tensor src = randint(1, 13, {3, 7}), tgt = randint(1, 13, {3, 5});
   nn::AttentionMaps maps;
   EXPECT_EQ(model.encoder.embeddings(src).shape(), (Shape{3, 7, 8}));

@@ -29,7 +29,6 @@ TEST(Positions, EveryKindMakesATransformer) {
     manual_seed(5);
     nn::Transformer model(small(kind));
     const Tensor src = randint(1, 11, {2, 6}), tgt = randint(1, 11, {2, 5});
-    const nn::Transformer copy = nn::clone(model);
     Tape tape;
     const Tensor y = model(src, tgt, nn::padding_mask(src), nn::causal_mask(5));
     EXPECT_EQ(y.shape(), (Shape{2, 5, 11}));
@@ -38,8 +37,6 @@ TEST(Positions, EveryKindMakesATransformer) {
       EXPECT_TRUE(grads.contains(parameter)) << name;
       EXPECT_TRUE(all_finite(grads[parameter])) << name;
     }
-    nn::eval(model);
-    EXPECT_EQ(nn::parameters(copy).size(), nn::parameters(model).size());
   }
 }
 
@@ -164,17 +161,14 @@ TEST(Positions, InterpolatedOnesInATransformerAndAGpt) {
 }
 
 TEST(Positions, LearnedParametersKeepTheirNames) {
-  nn::Transformer learned(small(Positions::learned)), t5(small(Positions::t5)), shaw(small(Positions::shaw));
-  const auto has = [](nn::Transformer& model, std::string_view name) {
-    for (const auto& p : nn::named_parameters(model)) {
-      if (p.name == name) return true;
-    }
-    return false;
+  const auto has = [](Positions kind, const std::string& name) {
+    const nn::Transformer model(small(kind));
+    return std::ranges::count(names_of(model), name) == 1;
   };
-  EXPECT_TRUE(has(learned, "encoder.embeddings.position_embeddings.weight"));
-  EXPECT_TRUE(has(t5, "decoder.relative_positions.weight"));
-  EXPECT_TRUE(has(shaw, "decoder.layers.1.self_attn.shaw.keys"));
-  EXPECT_FALSE(has(shaw, "decoder.layers.1.cross_attn.shaw.keys"));
+  EXPECT_TRUE(has(Positions::learned, "encoder.embeddings.position_embeddings.weight"));
+  EXPECT_TRUE(has(Positions::t5, "decoder.relative_positions.weight"));
+  EXPECT_TRUE(has(Positions::shaw, "decoder.layers.1.self_attn.shaw.keys"));
+  EXPECT_FALSE(has(Positions::shaw, "decoder.layers.1.cross_attn.shaw.keys"));
 }
 
 }  // namespace

@@ -258,14 +258,10 @@ class StateOf {
   explicit StateOf(const World& world)
       : optimizer_(nn::parameters(net_), {}), parallel_(world, optimizer_, {.accumulate = 12}) {}
   void step() {
-    parallel_.begin_step(12);
-    for (int64_t i = 0; i < 12; ++i) {
-      if (!parallel_.is_mine(i)) continue;
-      Generator data(static_cast<uint64_t>(optimizer_.steps() * 12 + i + 1));
-      Tape tape;
-      parallel_.backward(tape, mean(square(net_.out(relu(net_.in(randn({4, 40}, kFloat32, &data)))))));
-    }
-    parallel_.update();
+    parallel_.step([&](int64_t batch) {
+      Generator data(static_cast<uint64_t>(batch + 1));
+      return mean(square(net_.out(relu(net_.in(randn({4, 40}, kFloat32, &data))))));
+    });
   }
   std::vector<DividedTensor> divided() const { return parallel_.divided_state(); }
   NamedTensors whole() const { return parallel_.state(); }

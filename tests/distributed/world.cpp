@@ -105,13 +105,6 @@ struct Net {
   }
 };
 
-// Copies of all parameters.
-NamedTensors copied(const Net& net) {
-  NamedTensors copies;
-  for (const NamedTensor& p : nn::parameters(net)) copies.push_back({p.name, p.tensor.clone()});
-  return copies;
-}
-
 // Three steps of six batches; the layer `extra` is used by the last batch only. Returns the parameters and the state.
 template <class Optimizer, class Options>
 std::pair<NamedTensors, NamedTensors> trained(const World& world, const Options& options,
@@ -133,7 +126,7 @@ std::pair<NamedTensors, NamedTensors> trained(const World& world, const Options&
   manual_seed(5);
   const Net again;
   EXPECT_EQ(drawn, randn({1}).item());
-  NamedTensors parameters = copied(net);
+  NamedTensors parameters = nn::state_dict(net);
   NamedTensors state = steps.state();
   if (world.rank() == 0) {  // the state goes back in, whole
     Optimizer other(nn::parameters(net), options);
@@ -263,7 +256,7 @@ TEST(Ranks, ClipsTheGradientsOfTheOptimisersParameters) {
     const nn::Linear other(40, 3);
     optim::SGD sgd(nn::parameters(net), {.lr = 0.5});
     sgd.ignore(nn::parameters(other));
-    NamedTensors changed = copied(net);
+    NamedTensors changed = nn::state_dict(net);
     DataParallel parallel(world, sgd, {.accumulate = 6, .clip_grad_norm = 1e-2});
     parallel.step([&](int64_t) {
       const Tensor x = ones({1, 40});
@@ -300,7 +293,7 @@ std::pair<NamedTensors, double> after_one_step(const World& world, const std::ve
     return MeanLoss(mse_loss(end - first == 1 ? out : net(x.slice(0, first, end), false), y.slice(0, first, end)),
                     static_cast<double>(end - first));
   });
-  return {copied(net), loss};
+  return {nn::state_dict(net), loss};
 }
 
 TEST(Ranks, AStepOfUnequalBatchesIsThatOfOneBatch) {

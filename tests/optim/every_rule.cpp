@@ -7,12 +7,12 @@
 namespace tapegrad::tests {
 namespace {
 
-using Names = std::set<std::string>;
+using NameSet = std::set<std::string>;
 
 // The update rules that a header declares, in lower case.
-Names rules_of(const std::string& header) {
+NameSet rules_of(const std::string& header) {
   static const Pattern kClass("(?:^|\n)class (\\w+)(?: final)?(?: : public \\w+)? \\{");
-  Names rules;
+  NameSet rules;
   for (const Match& found : kClass.in(header)) {
     std::string name = found[1];
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -22,8 +22,8 @@ Names rules_of(const std::string& header) {
 }
 
 // The rules that a test runs for many steps, and whose parameters and losses it compares.
-Names compared() {
-  Names kinds;
+NameSet compared() {
+  NameSet kinds;
   for (const char* const file : {"optim.json", "optim_net.json"}) {
     const Json data = stored(file);
     for (const auto& run : data["runs"])
@@ -33,27 +33,27 @@ Names compared() {
 }
 
 TEST(EveryRule, IsComparedWithAReference) {
-  const Names checked = compared();
-  Names rules, unchecked;
+  const NameSet checked = compared();
+  NameSet rules, unchecked;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(kSourceDir) + "/optim/rules")) {
     if (entry.path().extension() != ".h") continue;
     std::ifstream file(entry.path());
-    const Names found = rules_of({std::istreambuf_iterator<char>(file), {}});
+    const NameSet found = rules_of({std::istreambuf_iterator<char>(file), {}});
     EXPECT_FALSE(found.empty()) << entry.path();
     rules.insert(found.begin(), found.end());
   }
   rules.erase("noamopt");  // Adam at the rates of a schedule: schedules.cpp compares it with Adam, bit for bit
   std::ranges::set_difference(rules, checked, std::inserter(unchecked, unchecked.end()));
-  EXPECT_EQ(unchecked, Names()) << "add a run to tests/data/make_optim_net.py and its options to from_json.h";
+  EXPECT_EQ(unchecked, NameSet()) << "add a run to tests/data/make_optim_net.py and its options to from_json.h";
   EXPECT_EQ(rules, checked);
 }
 
 TEST(EveryRule, IsFoundInItsHeader) {
   EXPECT_EQ(rules_of("struct SignumOptions {\n  double lr;\n};\n\nclass Signum : public Optimizer {\n public:\n};\n"),
-            Names{"signum"});
+            NameSet{"signum"});
   EXPECT_EQ(
       rules_of("class One {\n};\nenum class Scale { a };\nclass Two final : public One {\n  class Inner {};\n};\n"),
-      (Names{"one", "two"}));
+      (NameSet{"one", "two"}));
   EXPECT_FALSE(compared().contains("no rule"));
 }
 

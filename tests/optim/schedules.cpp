@@ -196,17 +196,14 @@ TEST(Schedules, EveryOptionIsCheckedAtTheFirstStep) {
 // --- averages ---
 
 TEST(ExponentialAverage, FollowsTheWeights) {
-  const Tensor p = full({3}, 2, kFloat64).as_leaf();
+  nn::Parameter parameter(full({3}, 2, kFloat64));
+  const Tensor p = parameter.tensor();
   optim::ExponentialAverage average({{"p", p}}, {.decay = 0.75});
-  const auto set = [&](double value) {
-    p.prepare_write("test", "p");
-    copy_into(p, full({3}, value, kFloat64));
-  };
   average.update();
-  set(4);
-  average.update();
-  set(8);
-  average.update();
+  for (const double value : {4, 8}) {
+    parameter.set(full({3}, value, kFloat64));
+    average.update();
+  }
   EXPECT_EQ(average.averages()[0].tensor.to_vector<double>()[0], 0.75 * (0.75 * 2 + 0.25 * 4) + 0.25 * 8);
   {
     const optim::ExponentialAverage::Use use(average);
@@ -222,11 +219,10 @@ TEST(ExponentialAverage, FollowsTheWeights) {
 }
 
 TEST(ExponentialAverage, WarmsUp) {
-  const Tensor p = zeros({1}, kFloat64).as_leaf();
-  optim::ExponentialAverage average({{"p", p}}, {.decay = 0.9, .warmup = true});
+  nn::Parameter p(zeros({1}, kFloat64));
+  optim::ExponentialAverage average({{"p", p.tensor()}}, {.decay = 0.9, .warmup = true});
   average.update();
-  p.prepare_write("test", "p");
-  copy_into(p, ones({1}, kFloat64));
+  p.set(ones({1}, kFloat64));
   average.update();
   EXPECT_DOUBLE_EQ(average.averages()[0].tensor.to_vector<double>()[0], 1 - 3.0 / 12);
 }

@@ -134,19 +134,11 @@ class EchoExchange : public detail::Exchange {
   std::string none_;
 };
 
-class EchoTransport : public detail::Transport {
- public:
-  EchoTransport(int rank, int size) : rank_(rank), size_(size) {}
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
+// Nothing is sent.
+struct EchoTransport : MailTransport {
+  using MailTransport::MailTransport;
   std::unique_ptr<detail::Exchange> exchange() override { return std::make_unique<EchoExchange>(counts); }
-  void stop() override {}
-  void finish() override {}
-  void abort() override { std::abort(); }
   Counts counts;
-
- private:
-  const int rank_, size_;
 };
 
 struct GrowthNet {
@@ -156,7 +148,8 @@ struct GrowthNet {
 
 // Of the second of two steps of rank 0, with two batches per process.
 Counts of_a_step(int size) {
-  EchoTransport transport(0, size);
+  Mail mail;
+  EchoTransport transport(mail, 0, size);
   detail::Group group(transport);
   const World world(group);
   manual_seed(1);

@@ -97,12 +97,6 @@ struct Net {
     const Tensor y = out(dropout(relu(in(x))));
     return more ? y + extra(x) : y;
   }
-  void visit(auto&& field) {
-    field("in", in);
-    field("out", out);
-    field("extra", extra);
-    field("dropout", dropout);
-  }
 };
 
 // Three steps of six batches; the layer `extra` is used by the last batch only. Returns the parameters and the state.

@@ -11,11 +11,6 @@ struct DerivedNet {
   Tensor operator()(const Tensor& x) const { return down(tanh(up(x))); }
 };
 
-Tensor some(const Shape& shape, uint64_t seed = 3) {
-  Generator generator(seed);
-  return uniform(shape, -1.5, 1.5, kFloat64, &generator);
-}
-
 DerivedNet net(DType dtype = kFloat64) {
   manual_seed(5);
   DerivedNet made;
@@ -25,11 +20,11 @@ DerivedNet net(DType dtype = kFloat64) {
 
 std::vector<Tensor> values_like(const DerivedNet& model, uint64_t seed) {
   std::vector<Tensor> values;
-  for (const NamedParameter& p : named_parameters(model)) values.push_back(some(p.parameter->shape(), ++seed));
+  for (const NamedParameter& p : named_parameters(model)) values.push_back(normal_of(p.parameter->shape(), ++seed));
   return values;
 }
 
-const Tensor kX = some({5, 3}, 21), kY = some({5, 2}, 22);
+const Tensor kX = normal_of({5, 3}, 21), kY = normal_of({5, 2}, 22);
 const auto loss_of = [](const DerivedNet& model) { return mse_loss(model(kX), kY); };
 
 TEST(ModelDerivatives, GradientsAreThoseOfBackward) {
@@ -64,7 +59,7 @@ TEST(ModelDerivatives, ProductsAreThoseOfTheWholeMatrices) {
 
   const auto outputs = [](const DerivedNet& m) { return m(kX); };
   const std::vector<Tensor> j = jacobian(model, outputs);
-  const Tensor u = some({5, 2}, 60);
+  const Tensor u = normal_of({5, 2}, 60);
   Tensor jv = zeros({5, 2}, kFloat64);
   for (std::size_t i = 0; i < j.size(); ++i) {
     jv = jv + tensordot(j[i], v[i], v[i].dim());
@@ -77,7 +72,7 @@ TEST(ModelDerivatives, HessianOfLogisticRegression) {
   manual_seed(2);
   Linear model(3, 1, false);
   to(model, kFloat64);
-  const Tensor target = gt(some({5, 1}, 9), 0.0).to(kFloat64);
+  const Tensor target = gt(normal_of({5, 1}, 9), 0.0).to(kFloat64);
   const auto loss = [&](const Linear& m) { return binary_cross_entropy_with_logits(m(kX), target); };
   // H = X^T diag(p (1 - p)) X / n
   const Tensor p = sigmoid(model(kX));
@@ -142,7 +137,7 @@ TEST(ModelDerivatives, CountTiedParametersOnce) {
   Tied model;
   to(model, kFloat64);
   tie(model.first.weight, model.second.weight);
-  const Tensor x = some({1, 2}, 4);
+  const Tensor x = normal_of({1, 2}, 4);
   const auto both = [&](const Tied& m) { return sum(m(x)); };
   const auto of_matrix = [&](const Tensor& w) { return sum(matmul(matmul(x, w.t()), w.t())); };
   const std::vector<Tensor> g = grad(model, both);
@@ -170,8 +165,8 @@ TEST(ModelDerivatives, ParametersInOneRow) {
   EXPECT_EQ(str(row.shape()), "[26]");
   EXPECT_TRUE(equal(row.slice(0, 12, 16), model.up.bias.tensor()));
   DerivedNet other = net();
-  vector_to_parameters(some({26}, 8), other);
-  EXPECT_TRUE(equal(parameters_to_vector(other), some({26}, 8)));
+  vector_to_parameters(normal_of({26}, 8), other);
+  EXPECT_TRUE(equal(parameters_to_vector(other), normal_of({26}, 8)));
   vector_to_parameters(row.to(kFloat32), other);  // converted to the parameter's type
   EXPECT_EQ(other.up.weight->dtype(), kFloat64);
   EXPECT_TRUE(allclose(parameters_to_vector(other), row, 1e-6, 1e-6));
@@ -204,7 +199,7 @@ TEST(ModelDerivatives, Errors) {
   Tape tape;
   loss_of(model);
   const double before = model.up.weight->data<double>()[0];
-  EXPECT_NE(error_of([&] { vector_to_parameters(some({26}), model); }), "no error");
+  EXPECT_NE(error_of([&] { vector_to_parameters(normal_of({26}, 3), model); }), "no error");
   EXPECT_EQ(model.up.weight->data<double>()[0], before);
 }
 

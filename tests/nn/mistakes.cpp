@@ -191,21 +191,15 @@ std::string place_after(Module module) {
 
 struct PlacedNet {
   nn::Linear embedding{2, 4};
-  nn::List<PlacedBlock> ups;
+  nn::List<PlacedBlock> ups = nn::repeat<PlacedBlock>(1);
   Tensor operator()(const Tensor& x) const { return ups[0](x); }
 };
-
-PlacedNet placed_net() {
-  PlacedNet net;
-  net.ups.emplace_back();
-  return net;
-}
 
 const Op kRefuses{"refuses"};
 
 TEST(ErrorPlace, IsTheModuleWhoseParameterWasUsedLast) {
-  const PlacedNet net = placed_net();
-  PlacedNet named = placed_net();
+  const PlacedNet net;
+  PlacedNet named;
   nn::parameters(named);
   const Tape tape;
   EXPECT_ERROR(named(ones({2, 4})));
@@ -225,7 +219,7 @@ TEST(ErrorPlace, IsTheModuleThatRefusesItsInput) {
 }
 
 TEST(ErrorPlace, IsNotToldOutsideOfATapeNorOfAnEarlierOne) {
-  PlacedNet net = placed_net();
+  PlacedNet net;
   nn::parameters(net);
   EXPECT_ERROR(net(ones({2, 4})));
   {
@@ -237,7 +231,7 @@ TEST(ErrorPlace, IsNotToldOutsideOfATapeNorOfAnEarlierOne) {
 }
 
 TEST(ErrorPlace, OfBackwardIsTheNearestParameter) {
-  PlacedNet net = placed_net();
+  PlacedNet net;
   nn::parameters(net);
   Tape tape;
   const Tensor x = net.embedding(ones({1, 2}));

@@ -5,11 +5,6 @@
 namespace tapegrad::nn {
 namespace {
 
-Tensor drawn_rows(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
-  Generator generator(seed);
-  return uniform(shape, -1, 1, dtype, &generator);
-}
-
 // losses(rows of x) for each row of x [B, ...], one by one and in one pass, from a tape that is kept: once, again, and
 // of single leaves.
 template <class Model, class Losses>
@@ -69,17 +64,17 @@ TEST(PerExampleModel, AnOperationThatCannotIsNamed) {
   manual_seed(4);
   BatchNorm1d norm(3);
   const NamedTensors named = parameters(norm);
-  EXPECT_ERROR(Tape().backward(sum(norm(drawn_rows({4, 3}, 1, kFloat32)), 1), {.per_example = true}));
+  EXPECT_ERROR(Tape().backward(sum(norm(tests::normal_of({4, 3}, 1, kFloat32)), 1), {.per_example = true}));
 }
 
 // --- DP-SGD ---
 
 // The losses of x [B, T, C] by a layer that sees time first, with as many steps as examples or a multiple of them.
 TEST(PerExampleModel, TimeBeforeBatchIsAnErrorForAnyLength) {
-  const Tensor w = drawn_rows({4, 3}, 1).as_leaf(), scale = drawn_rows({4}, 2).as_leaf();
+  const Tensor w = tests::normal_of({4, 3}, 1).as_leaf(), scale = tests::normal_of({4}, 2).as_leaf();
   const auto of = [&](const std::function<Tensor(const Tensor&)>& losses, int64_t steps) {
     const std::string text = tests::error_of([&] {
-      Tape().backward(losses(drawn_rows({3, steps, 3}, 3)), {.per_example = true});
+      Tape().backward(losses(tests::normal_of({3, steps, 3}, 3)), {.per_example = true});
     });
     const std::size_t example = text.find("for example ");
     return example == std::string::npos ? text : text.substr(0, example + 12) + text.substr(example + 13);
@@ -104,7 +99,7 @@ TEST(PerExampleModel, TimeBeforeBatchIsAnErrorForAnyLength) {
 
 // The ids of an embedding are no input of its node.
 TEST(PerExampleModel, WordsBeforeTheBatchAreAnError) {
-  const Tensor table = drawn_rows({5, 2}, 1).as_leaf(), w = drawn_rows({4, 2}, 2).as_leaf();
+  const Tensor table = tests::normal_of({5, 2}, 1).as_leaf(), w = tests::normal_of({4, 2}, 2).as_leaf();
   const auto is_mixed = [&](const auto& rows_of) {
     const std::string error = tests::error_of([&] {
       Tape tape;
@@ -150,7 +145,7 @@ TEST(PerExampleModel, WidthsOfTheBatchAreNotTakenForIt) {
   const auto expect_single = [](auto model, const Tensor& x) { expect_single_gradients(model, x, std::cref(model)); };
   const Tensor ids = tensor({{0, 1, 2, 3}, {3, 3, 1, 0}, {2, 0, 2, 1}, {1, 1, 1, 3}});
   expect_single(Square(), ids);
-  expect_single(SquareImages(), drawn_rows({4, 4, 4, 4}, 1));
+  expect_single(SquareImages(), tests::normal_of({4, 4, 4, 4}, 1));
   expect_single(PrivateTokens(), ids);
 }
 
@@ -171,7 +166,7 @@ TEST(PerExampleModel, PrivateStep) {
   manual_seed(5);
   PrivateNet model;
   to(model, kFloat64);
-  const Tensor x = drawn_rows({4, 2, 7, 6}, 1), y = tensor({0, 4, 2, 2});
+  const Tensor x = tests::normal_of({4, 2, 7, 6}, 1), y = tensor({0, 4, 2, 2});
   const double max_norm = 0.5, noise = 0.25;
   std::vector<Tensor> expected;  // by a loop over the examples
   const NamedTensors named = parameters(model);
@@ -217,7 +212,8 @@ TEST(PerExampleModel, ClippingErrors) {
 }
 
 TEST(PerExampleModel, NormsAreThoseOfAllLeaves) {
-  const Tensor w = drawn_rows({3, 2}, 1).as_leaf(), b = drawn_rows({3}, 2).as_leaf(), x = drawn_rows({5, 2}, 3);
+  const Tensor w = tests::normal_of({3, 2}, 1).as_leaf(), b = tests::normal_of({3}, 2).as_leaf(),
+               x = tests::normal_of({5, 2}, 3);
   Gradients grads = Tape().backward(sum(linear(x, w, b), 1), {.per_example = true});
   const Tensor norms = tensor(optim::clip_per_example(grads, 1.5), {5});  // of rows [x; 1], three times
   tests::expect_near(norms, sqrt(3 * (sum(x * x, 1) + 1)));

@@ -37,8 +37,7 @@ TEST(EveryRule, IsComparedWithAReference) {
   NameSet rules, unchecked;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(kSourceDir) + "/optim/rules")) {
     if (entry.path().extension() != ".h") continue;
-    std::ifstream file(entry.path());
-    const NameSet found = rules_of({std::istreambuf_iterator<char>(file), {}});
+    const NameSet found = rules_of(slurp(entry.path()));
     EXPECT_FALSE(found.empty()) << entry.path();
     rules.insert(found.begin(), found.end());
   }

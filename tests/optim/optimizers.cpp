@@ -10,12 +10,6 @@ using namespace tests;
 
 constexpr int kElements = 19;
 
-// tests/data/optim.json, made by make_optim.py next to it.
-const Json& golden() {
-  static const Json data = stored("optim.json");
-  return data;
-}
-
 Tensor start(DType dtype, int64_t n = kElements) {
   return numbers({n}, dtype, [](int64_t i) { return static_cast<double>(5 * i % 23 - 11) / 8; });
 }
@@ -46,15 +40,15 @@ double worst_ulps(const Tensor& ours, const Json& theirs) {
 }
 
 TEST(Optimizer, EqualsPyTorchOverManySteps) {
-  for (const Json& run : golden()["runs"]) {
+  for (const Json& run : stored("optim.json")["runs"]) {
     SCOPED_TRACE(title(run));
     const DType dtype = dtype_of(run);
     const Tensor p = start(dtype).as_leaf();
     const auto optimizer = optimizer_from(run, {{.parameters = {{"p", p}}}});
     std::size_t kept = 0;
-    for (int step = 1; kept < golden()["steps"].size(); ++step) {
+    for (int step = 1; kept < stored("optim.json")["steps"].size(); ++step) {
       optimizer->step(gradients_given({{p, gradient(step, dtype)}}));
-      if (step != golden()["steps"][kept]) continue;
+      if (step != stored("optim.json")["steps"][kept]) continue;
       const Json& expected = run["kept"][kept++];
       const double worst = dtype == kFloat32 ? worst_ulps<float>(p, expected) : worst_ulps<double>(p, expected);
       EXPECT_LE(worst, step == 1 ? 1.0 : 1.0 + 0.1 * step) << "step " << step;
@@ -212,7 +206,7 @@ TEST(Optimizer, StateErrors) {
 // --- clipping ---
 
 TEST(Clip, NormEqualsPyTorch) {
-  for (const Json& c : golden()["clip"]) {
+  for (const Json& c : stored("optim.json")["clip"]) {
     const Tensor a = start(kFloat32).as_leaf(), b = zeros({3}).as_leaf();
     Gradients grads = gradients_given({{a, gradient(1, kFloat32)}, {b, gradient(2, kFloat32, 3)}});
     EXPECT_NEAR(optim::clip_grad_norm(grads, c["max_norm"]), c["norm"], 1e-6 * c["norm"].get<double>());

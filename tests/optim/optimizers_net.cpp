@@ -9,14 +9,9 @@ namespace {
 using namespace tests;
 using optim::ParameterGroup;
 
-// tests/data/optim_net.json, made by make_optim_net.py next to it.
-const Json& net_golden() {
-  static const Json data = stored("optim_net.json");
-  return data;
-}
-
 Tensor formula(int64_t a, int64_t b, int64_t c, const Shape& shape) {
-  return numbers(shape, kFloat64, [&](int64_t i) { return static_cast<double>((a * i * i + b * i + c) % 31 - 15) / 16; });
+  return numbers(shape, kFloat64,
+                 [&](int64_t i) { return static_cast<double>((a * i * i + b * i + c) % 31 - 15) / 16; });
 }
 
 struct Net {
@@ -64,7 +59,7 @@ std::unique_ptr<optim::Optimizer> made_for(const Net& net, const Json& run) {
 // The runs of LBFGS, or those of all other rules.
 std::vector<Json> runs(bool lbfgs) {
   std::vector<Json> found;
-  for (const Json& run : net_golden()["runs"])
+  for (const Json& run : stored("optim_net.json")["runs"])
     if ((run["kind"] == "lbfgs") == lbfgs) found.push_back(run);
   return found;
 }

@@ -6,12 +6,6 @@ namespace {
 
 using tests::error_of;
 
-// tests/data/optim_net.json, made by make_optim_net.py next to it.
-const Json& schedules_golden() {
-  static const Json data = tests::stored("optim_net.json");
-  return data;
-}
-
 TEST(Schedules, Values) {
   const optim::Schedule noam = optim::Noam{.hidden_size = 512, .warmup = 4000};
   EXPECT_DOUBLE_EQ(noam(1), std::pow(512, -0.5) * std::pow(4000, -1.5));
@@ -77,7 +71,7 @@ TEST(Schedules, NoamOptIsAdamAtTheRatesOfNoam) {
 }
 
 void expect_rates(const std::string& name, const optim::Schedule& schedule) {
-  const Json& rates = schedules_golden()["schedules"][name];
+  const Json& rates = tests::stored("optim_net.json")["schedules"][name];
   for (std::size_t i = 0; i < rates.size(); ++i)
     EXPECT_NEAR(schedule(static_cast<int64_t>(i) + 1), rates[i].get<double>(), 1e-12) << name << ", step " << i + 1;
 }
@@ -118,7 +112,7 @@ TEST(Schedules, OfOtherLibraries) {
 }
 
 TEST(Schedules, PlateauEqualsPyTorch) {
-  for (const Json& run : schedules_golden()["plateau"]) {
+  for (const Json& run : tests::stored("optim_net.json")["plateau"]) {
     const Json& o = run["options"];
     const optim::PlateauOptions options{.lr = 0.3,
                                         .factor = o.value("factor", 0.1),
@@ -129,11 +123,11 @@ TEST(Schedules, PlateauEqualsPyTorch) {
                                         .cooldown = o.value("cooldown", 0),
                                         .min_lr = o.value("min_lr", 0.0)};
     optim::Plateau plateau(options), resumed(options);
-    for (std::size_t i = 0; i < schedules_golden()["metrics"].size(); ++i) {
+    for (std::size_t i = 0; i < tests::stored("optim_net.json")["metrics"].size(); ++i) {
       optim::Plateau next(options);
       next.load_state(resumed.state());
       resumed = next;
-      const double metric = schedules_golden()["metrics"][i], expected = run["rates"][i];
+      const double metric = tests::stored("optim_net.json")["metrics"][i], expected = run["rates"][i];
       EXPECT_DOUBLE_EQ(plateau(metric), expected) << o.dump() << ", call " << i;
       EXPECT_EQ(resumed(metric), plateau.lr());
     }

@@ -16,7 +16,7 @@ std::unique_ptr<optim::Optimizer> optimizer(const char* kind, const Json& option
 }
 
 TEST(Sparse, EqualsPyTorch) {
-  const Json golden = stored("sparse.json");
+  const Json& golden = stored("sparse.json");
   for (const Json& run : golden["runs"]) {
     SCOPED_TRACE(title(run));
     const DType dtype = dtype_of(run);

@@ -23,35 +23,6 @@ TEST(LongAttention, HasNoPairsInMemory) {
   EXPECT_LE(pool::stats().reserved - before, 64 << 20);
 }
 
-using Attend = std::function<Tensor(const Tensor& q, const Tensor& k, const Tensor& v)>;
-
-// NaN and infinities in keys and values from `first` on have no influence on results and gradients of the queries
-// before. `results`: how many of y, dq, dk and dv are compared; where later queries see these keys, all keys have their
-// NaN.
-void expect_hidden_from(int64_t first, const Attend& attend, const Shape& shape, const Tensor& q, std::size_t results) {
-  const Tensor k = randn(shape), v = randn(shape), late = (arange(shape[-2]) >= first).unsqueeze(1);
-  const Tensor broken = where(arange(shape[-1]) == 1, kNan, full({shape[-1]}, kInf));
-  const auto run = [&](const Tensor& in_keys, const Tensor& in_values) {
-    const Tensor a = (q.defined() ? q : where(late, in_keys, k)).as_leaf();
-    const Tensor b = where(late, in_keys, k).as_leaf(), c = where(late, in_values, v).as_leaf();
-    Tape tape;
-    const Tensor y = narrow(attend(a, b, c), -2, 0, first);
-    const Gradients g = tape.backward(sum(y * y));
-    std::vector<Tensor> all{y.detach()};
-    for (const Tensor& x : {a, b, c})
-      if (const Tensor* const grad = g.find(x)) all.push_back(narrow(*grad, -2, 0, first));
-    return all;
-  };
-  const Tensor none = scalar(0);
-  const std::vector<Tensor> expected = run(none, none);
-  for (const auto& [keys, values] : {std::pair{broken, none}, {none, broken}, {broken, broken}}) {
-    const std::vector<Tensor> found = run(keys, values);
-    ASSERT_EQ(found.size(), expected.size());
-    for (std::size_t i = 0; i < std::min(results, found.size()); ++i)
-      EXPECT_LE(largest_difference(found[i], expected[i]), 1e-5) << i;
-  }
-}
-
 TEST(LongAttention, HiddenNanHasNoInfluence) {
   manual_seed(31);
   for (const int64_t length : {7, 150}) {

@@ -8,16 +8,11 @@ namespace {
 
 using Leaves = std::vector<Tensor>;
 
-const Json& torch_layers() {
-  static const Json all = stored("torch_layers.json");
-  return all;
-}
-
 // The case of make_torch_layers.py in both types: call(module, inputs, weights) gives y.
 template <class Module>
 void expect_as_pytorch(const std::string& name, const std::function<Module()>& make, const Leaves& inputs,
                        const std::function<Tensor(const Module&, const Leaves&, Tensor*)>& call) {
-  const Json& wanted = torch_layers().at(name);
+  const Json& wanted = stored("torch_layers.json").at(name);
   manual_seed(3);
   Module module = make();
   EXPECT_EQ(rand({1}).item<float>(), wanted["next"].get<float>()) << name << ": random numbers were drawn otherwise";
@@ -180,7 +175,7 @@ TEST(EmbeddingBag, EmptyBagsAndErrors) {
 template <class Make>
 void expect_pytorchs(const char* name, const Shape& x_shape, Make make) {
   SCOPED_TRACE(name);
-  const Json golden = stored("convolution.json").at(name);
+  const Json& golden = stored("convolution.json").at(name);
   manual_seed(123);
   auto layer = make();
   NamedTensors state;

@@ -5,12 +5,11 @@
 namespace tapegrad::tests {
 namespace {
 
-
 // Trains and evaluates as tests/data/make_weight_norm.py.
 template <class Make>
 void expect_training(Make make, const Shape& shape, const std::string& name) {
   const Room room{2e-5, 2e-5};
-  const Json wanted = stored("weight_norm.json").at(name);
+  const Json& wanted = stored("weight_norm.json").at(name);
   manual_seed(0);
   auto module = make();
   Names names = names_of(nn::state_dict(module));

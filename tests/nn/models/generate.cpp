@@ -10,11 +10,9 @@ using Tokens = std::vector<int64_t>;
 
 Tokens row(const Tensor& tokens, int64_t i) { return tokens[i].to_vector<int64_t>(); }
 
-const nn::PositionOptions kSmallDistances(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
-
 nn::Transformer some_model(uint64_t seed, Positions positions = Positions::learned) {
   manual_seed(seed);
-  return evaluated(nn::Transformer(small_transformer(7, 9, positions, kSmallDistances)));
+  return evaluated(nn::Transformer(small_transformer(7, 9, positions)));
 }
 
 // A chain of tokens, from 0: 1 with 0.6, 2 with 0.4. After 1: 1, 2 and 3 with 1/3 each; after 2: 3 with 0.99. 3 is the

@@ -6,14 +6,8 @@
 namespace tapegrad::tests {
 namespace {
 
-// The small GPT that PyTorch ran: tests/data/gpt.json, made by make_gpt.py next to it.
-const Json& gpt_golden() {
-  static const Json data = stored("gpt.json");
-  return data;
-}
-
 nn::GPTConfig golden_config(double drop_rate = 0, bool qkv_bias = false, bool tied = false) {
-  const Json& c = gpt_golden()["config"];
+  const Json& c = stored("gpt.json")["config"];
   return {.vocab_size = c["vocab_size"],
           .context_length = c["context_length"],
           .emb_dim = c["emb_dim"],
@@ -25,17 +19,17 @@ nn::GPTConfig golden_config(double drop_rate = 0, bool qkv_bias = false, bool ti
 }
 
 TEST(Gpt, LogitsLossAndEveryGradientEqualPyTorchs) {
-  for (const Json& expected : gpt_golden()["cases"]) {
+  for (const Json& expected : stored("gpt.json")["cases"]) {
     for (const DType dtype : {kFloat64, kFloat32}) {
       nn::GPTModel model(golden_config(0, expected["qkv_bias"], expected["tied"]));
       nn::to(model, dtype);
       set_weights(model);
       const bool wide = dtype == kFloat64;
       Tape tape;
-      const Tensor logits = model(ids(gpt_golden()["ids"]));
+      const Tensor logits = model(ids(stored("gpt.json")["ids"]));
       const double room = wide ? 1e-12 : 1e-5;
       expect_close(logits, expected["logits"], {room, room}, "logits");
-      const Tensor loss = cross_entropy(logits, ids(gpt_golden()["target"]));
+      const Tensor loss = cross_entropy(logits, ids(stored("gpt.json")["target"]));
       EXPECT_NEAR(loss.item(), expected["loss"].get<double>(), room);
       expect_close_gradients(model, tape.backward(loss), expected["grads"],
                              {.relative = wide ? 1e-9 : 1e-4, .absolute = wide ? 1e-10 : 1e-6});
@@ -47,17 +41,17 @@ TEST(Gpt, StartsAndTrainsAsInPyTorch) {
   manual_seed(123);
   nn::GPTModel model(golden_config(0.1));
   const auto parameters = nn::named_parameters(model);
-  ASSERT_EQ(parameters.size(), gpt_golden()["start"].size());
+  ASSERT_EQ(parameters.size(), stored("gpt.json")["start"].size());
   for (const auto& [name, parameter] : parameters) {
-    const Json& expected = gpt_golden()["start"][name];
+    const Json& expected = stored("gpt.json")["start"][name];
     EXPECT_NEAR(sum(parameter.tensor().to(kFloat64)).item(), expected["sum"].get<double>(), 1e-6) << name;
     expect_close(parameter.tensor().reshape({-1}).slice(0, 0, 2), expected["first"],
                  {.relative = 1e-6, .absolute = 1e-7}, name);
   }
   optim::AdamW adam(nn::parameters(model), {.lr = 4e-3, .weight_decay = 0.1});
-  for (const Json& expected : gpt_golden()["losses"]) {
+  for (const Json& expected : stored("gpt.json")["losses"]) {
     Tape tape;
-    const Tensor loss = cross_entropy(model(ids(gpt_golden()["ids"])), ids(gpt_golden()["target"]));
+    const Tensor loss = cross_entropy(model(ids(stored("gpt.json")["ids"])), ids(stored("gpt.json")["target"]));
     EXPECT_NEAR(loss.item(), expected.get<double>(), 2e-5);
     adam.step(tape.backward(loss));
   }
@@ -94,7 +88,7 @@ TEST(Gpt, MasksOfTutorial000) {
 TEST(Gpt, RecomputedBlocksCannotBeDifferentiatedTwice) {
   nn::GPTModel model(golden_config());
   model.recompute_blocks = true;
-  EXPECT_ERROR(Tape().backward(sum(model(ids(gpt_golden()["ids"]))), {.create_graph = true}));
+  EXPECT_ERROR(Tape().backward(sum(model(ids(stored("gpt.json")["ids"]))), {.create_graph = true}));
 }
 
 TEST(Gpt, ConvertsToHuggingFacesLayoutAndBack) {

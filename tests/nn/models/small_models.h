@@ -10,9 +10,13 @@
 
 namespace tapegrad::tests {
 
+// Distances that short inputs exceed.
+inline const nn::PositionOptions kSmallDistances(nn::ShawOptions{.distance = 2},
+                                                 nn::T5Options{.buckets = 8, .distance = 12});
+
 inline nn::TransformerConfig small_transformer(int64_t vocab_size, int64_t max_positions,
                                                nn::Positions positions = nn::Positions::learned,
-                                               const nn::PositionOptions& options = {}) {
+                                               const nn::PositionOptions& options = kSmallDistances) {
   return {.vocab_size = vocab_size,
           .hidden_size = 8,
           .num_hidden_layers = 2,
@@ -25,7 +29,7 @@ inline nn::TransformerConfig small_transformer(int64_t vocab_size, int64_t max_p
 
 inline nn::GPTConfig small_decoder(int64_t vocab_size, int64_t context_length,
                                    nn::Positions positions = nn::Positions::learned,
-                                   const nn::PositionOptions& options = {}) {
+                                   const nn::PositionOptions& options = kSmallDistances) {
   return {.vocab_size = vocab_size,
           .context_length = context_length,
           .emb_dim = 8,

@@ -21,7 +21,7 @@ nn::TransformerConfig config_of(const Json& c, double dropout) {
 // Names, shapes and values of all parameters after construction with seed 0, as PyTorch gives them for the tutorial's
 // three tasks: the sum to one ulp of an element, the first elements exactly or to one ulp.
 TEST(Transformer, StartsWithPyTorchsParameters) {
-  const Json golden = stored("init.json");
+  const Json& golden = stored("init.json");
   for (const auto& [task, expected] : golden.items()) {
     SCOPED_TRACE(task);
     manual_seed(0);
@@ -48,7 +48,7 @@ TEST(Transformer, StartsWithPyTorchsParameters) {
 
 // tests/data/transformer.json, made by make_transformer.py next to it.
 TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
-  const Json golden = stored("transformer.json");
+  const Json& golden = stored("transformer.json");
   for (const auto& [dtype, post] :
        {std::pair{kFloat64, false}, {kFloat32, false}, {kFloat64, true}}) {  // Pre-LN with relu, Post-LN with gelu
     nn::TransformerConfig config = config_of(golden["config"], 0);

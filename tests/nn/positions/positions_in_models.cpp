@@ -13,9 +13,8 @@ const std::vector<Positions> kAllPositions = [] {
   for (const std::string_view name : nn::position_names()) kinds.push_back(nn::positions_named(name));
   return kinds;
 }();
-const nn::PositionOptions kSmallModels(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
 
-nn::TransformerConfig small(Positions kind) { return small_transformer(11, 6, kind, kSmallModels); }
+nn::TransformerConfig small(Positions kind) { return small_transformer(11, 6, kind); }
 
 template <class Model, class Config>
 Model seeded(const Config& config) {
@@ -45,7 +44,7 @@ TEST(Positions, GptRecomputesThemWithEqualGradients) {
     SCOPED_TRACE(nn::name(kind));
     const auto results = [&](bool recompute) {
       manual_seed(6);
-      nn::GPTModel model(small_decoder(9, 6, kind, kSmallModels));
+      nn::GPTModel model(small_decoder(9, 6, kind));
       model.recompute_blocks = recompute;
       const Tensor ids = tensor({{1, 4, 2, 8, 5, 7}, {3, 1, 4, 1, 5, 2}});
       std::vector<Tensor> found = loss_and_gradients(model, [&] { return sum(square(model(ids))); });
@@ -53,7 +52,7 @@ TEST(Positions, GptRecomputesThemWithEqualGradients) {
       return found;
     };
     // Gradients of parameters that all blocks use are summed in another order.
-    const bool shared = nn::count_parameters(nn::RelativePositions(kind, 2, 4, true, kSmallModels)) > 0;
+    const bool shared = nn::count_parameters(nn::RelativePositions(kind, 2, 4, true, kSmallDistances)) > 0;
     const auto again = results(true), kept = results(false);
     for (std::size_t i = 0; i < kept.size(); ++i) {
       EXPECT_GT(amax(abs(kept[i])).item(), 0) << i;
@@ -102,7 +101,7 @@ TEST(Positions, NtkScalingReachesEveryAttention) {  // on inputs longer than the
   manual_seed(8);
   const Tensor src = randint(1, 11, {2, 18}), tgt = randint(1, 11, {2, 14}), causal = nn::causal_mask(14);
   expect_ntk_scaling<nn::Transformer>(small(Positions::rope), [&](auto& model) { return model(src, tgt, {}, causal); });
-  expect_ntk_scaling<nn::GPTModel>(small_decoder(11, 6, Positions::rope, kSmallModels),
+  expect_ntk_scaling<nn::GPTModel>(small_decoder(11, 6, Positions::rope),
                                    [&](auto& model) { return logits_from_a_cache(model, src, 13); });
 }
 
@@ -151,7 +150,7 @@ TEST(Positions, InterpolatedOnesInATransformerAndAGpt) {
   wide.max_position_embeddings = 9;
   expect_interpolation(seeded<nn::Transformer>(narrow), seeded<nn::Transformer>(wide),
                        [&](const nn::Transformer& model) { return model(src, tgt, {}, nn::causal_mask(7)); });
-  nn::GPTConfig narrow_gpt = small_decoder(11, 6, Positions::learned, kSmallModels), wide_gpt = narrow_gpt;
+  nn::GPTConfig narrow_gpt = small_decoder(11, 6, Positions::learned), wide_gpt = narrow_gpt;
   narrow_gpt.position_options = nn::LearnedPositionOptions{.interpolate_to = 9};
   wide_gpt.context_length = 9;
   EXPECT_EQ(narrow_gpt.longest_input(), 9);

@@ -76,12 +76,10 @@ TEST(Fields, NamesAreFoundWhicheverWayTheirWordsAreJoined) {
 TEST(Fields, TextsOfValues) {
   Sample sample{.colour = Colour::green, .post = true};
   const nn::Fields fields = nn::fields_of(sample);
-  EXPECT_EQ(fields.find("colour")->text(), "green");
-  EXPECT_EQ(fields.find("order")->text(), "post");
-  EXPECT_EQ(fields.find("words")->text(), "a b");
-  EXPECT_EQ(fields.find("limit")->text(), "");
+  for (const auto& [name, text] :
+       {std::pair{"colour", "green"}, {"order", "post"}, {"words", "a b"}, {"limit", ""}, {"share", "0.5"}})
+    EXPECT_EQ(fields.find(name)->text(), text);
   EXPECT_EQ(fields.find("limit")->default_text(), "none");
-  EXPECT_EQ(fields.find("share")->text(), "0.5");
   EXPECT_EQ(fields.find("item_count")->default_text(), "0, which means all");
   EXPECT_EQ(fields.find("item_count")->report_text(), "how many (0: all)");
   EXPECT_FALSE(fields.find("warm")->used);

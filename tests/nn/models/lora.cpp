@@ -75,12 +75,9 @@ TEST(Lora, TrainsNothingElse) {
 }
 
 TEST(Lora, PatternsFitPathsAndTheirEnds) {
-  EXPECT_TRUE(matches("W_query", "trf_blocks.0.att.W_query"));
-  EXPECT_TRUE(matches("att.W_query", "trf_blocks.0.att.W_query"));
-  EXPECT_TRUE(matches("trf_blocks.[01].*", "trf_blocks.0.att.W_query"));
-  EXPECT_TRUE(matches("W_*", "trf_blocks.0.att.W_query"));
-  EXPECT_FALSE(matches("query", "trf_blocks.0.att.W_query"));
-  EXPECT_FALSE(matches("trf_blocks", "trf_blocks.0.att.W_query"));
+  for (const char* pattern : {"W_query", "att.W_query", "trf_blocks.[01].*", "W_*"})
+    EXPECT_TRUE(matches(pattern, "trf_blocks.0.att.W_query")) << pattern;
+  for (const char* pattern : {"query", "trf_blocks"}) EXPECT_FALSE(matches(pattern, "trf_blocks.0.att.W_query"));
   GPTModel model = small_gpt();
   EXPECT_TEXT(lora(model, {.targets = {"trf_blocks.1.att.W_?????", "ff.layers.2"}}));
 }

@@ -171,28 +171,22 @@ TEST(EmbeddingBag, EmptyBagsAndErrors) {
   EXPECT_ERROR(sum(ids, tensor({0}), ones({3})));
 }
 
-// The first parameters, by name, and the result; then the result again in a layer that loads the parameters.
+// The first parameters, by name, and the result.
 template <class Make>
 void expect_pytorchs(const char* name, const Shape& x_shape, Make make) {
   SCOPED_TRACE(name);
   const Json& golden = stored("convolution.json").at(name);
   manual_seed(123);
   auto layer = make();
-  NamedTensors state;
-  for (const auto& [path, parameter] : nn::named_parameters(layer)) {
+  const auto parameters = nn::named_parameters(layer);
+  EXPECT_EQ(parameters.size(), golden["parameters"].size());
+  for (const auto& [path, parameter] : parameters) {
     const Json& expected = golden["parameters"].at(path);
     const auto sizes = expected["shape"].get<std::vector<int64_t>>();
     ASSERT_EQ(parameter->shape(), Shape(sizes.data(), static_cast<int64_t>(sizes.size()))) << path;
     expect_close(parameter, expected["values"], {2e-7, 0}, path);
-    state.push_back({path, tensor(expected["values"].get<std::vector<float>>(), parameter->shape())});
   }
-  EXPECT_EQ(state.size(), golden["parameters"].size());
-  const Tensor x = filled(x_shape, 0).to(kFloat32);
-  expect_close(layer(x), golden["y"], {1e-6, 1e-6}, "y");
-  manual_seed(1);
-  auto other = make();
-  nn::load_state_dict(other, state);
-  expect_close(other(x), golden["y"], {1e-6, 1e-6}, "y of loaded parameters");
+  expect_close(layer(filled(x_shape, 0).to(kFloat32)), golden["y"], {1e-6, 1e-6}, "y");
 }
 
 TEST(Convolution, StartsWithPyTorchsParameters) {

@@ -1,6 +1,7 @@
 // nn::certify: right models of all sizes pass, and each of many planted bugs is found.
 #include <tapegrad/autograd/io/numpy.h>
 #include <tapegrad/nn/certify_gtest.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {
@@ -256,8 +257,7 @@ TEST(Certify, ChangesNothingAndWritesItsNumbers) {
   static_cast<void>(randn({5, 4}));
   EXPECT_TRUE(equal(drawn, rand({3}))) << "the default generator";
   EXPECT_FALSE(model.dropout.training);
-  const NamedTensors after = nn::state_dict(model);
-  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(equal(before[i].tensor, after[i].tensor));
+  tests::expect_same(nn::state_dict(model), before);
 
   const std::string path = testing::TempDir() + "certify.npz";
   page.write_numpy(path);

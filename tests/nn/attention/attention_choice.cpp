@@ -1,5 +1,6 @@
 // Models that choose a form of attention for long inputs: against full attention with a mask, and from a cache.
 #include <tapegrad/tests/nn/models/small_models.h>
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>
 
 #include <variant>
@@ -111,23 +112,18 @@ TEST(AttentionChoice, EveryFormTrainsInBothModels) {
                                    PerformerAttention{.features = 5}, ReformerAttention{.bucket_size = 4}};
   for (const AttentionChoice& form : forms) {
     SCOPED_TRACE(form.name());
-    const auto expect_gradients = [](const auto& model, const Tensor& logits, const Tensor& targets, Tape& tape) {
-      const Gradients grads = tape.backward(cross_entropy(logits, targets));
-      for (const nn::NamedParameter& p : nn::named_parameters(model)) {
-        EXPECT_TRUE(all_finite(grads[p.parameter])) << p.name;
-      }
+    const auto expect_gradients = [&](auto model, const auto& logits_of) {
+      nn::train(model);
+      const auto loss = [&] { return cross_entropy(logits_of(model), ids); };
+      for (const Tensor& x : loss_and_gradients(model, loss)) EXPECT_TRUE(all_finite(x));
     };
     if (form.traits().not_causal.empty()) {
       nn::GPTModel gpt = some_gpt(form, Positions::rope);
-      nn::train(gpt);
       gpt.recompute_blocks = true;
-      Tape tape;
-      expect_gradients(gpt, gpt(ids), ids, tape);
+      expect_gradients(std::move(gpt), [&](auto& model) { return model(ids); });
     }
-    nn::Transformer model = some_transformer(form);
-    nn::train(model);
-    Tape tape;
-    expect_gradients(model, model(ids, ids, nn::padding_mask(ids), nn::causal_mask(12)), ids, tape);
+    expect_gradients(some_transformer(form),
+                     [&](auto& model) { return model(ids, ids, nn::padding_mask(ids), nn::causal_mask(12)); });
   }
 }
 

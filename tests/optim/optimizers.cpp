@@ -40,15 +40,16 @@ double worst_ulps(const Tensor& ours, const Json& theirs) {
 }
 
 TEST(Optimizer, EqualsPyTorchOverManySteps) {
-  for (const Json& run : stored("optim.json")["runs"]) {
+  const Json& golden = stored("optim.json");
+  for (const Json& run : golden["runs"]) {
     SCOPED_TRACE(title(run));
     const DType dtype = dtype_of(run);
     const Tensor p = start(dtype).as_leaf();
     const auto optimizer = optimizer_from(run, {{.parameters = {{"p", p}}}});
     std::size_t kept = 0;
-    for (int step = 1; kept < stored("optim.json")["steps"].size(); ++step) {
+    for (int step = 1; kept < golden["steps"].size(); ++step) {
       optimizer->step(gradients_given({{p, gradient(step, dtype)}}));
-      if (step != stored("optim.json")["steps"][kept]) continue;
+      if (step != golden["steps"][kept]) continue;
       const Json& expected = run["kept"][kept++];
       const double worst = dtype == kFloat32 ? worst_ulps<float>(p, expected) : worst_ulps<double>(p, expected);
       EXPECT_LE(worst, step == 1 ? 1.0 : 1.0 + 0.1 * step) << "step " << step;
@@ -136,12 +137,11 @@ TEST(Optimizer, Errors) {
 TEST(Optimizer, GradientsOfOtherLeavesAreNamedByTheirShapes) {
   const Tensor a = ones({2}).as_leaf(), b = ones({3, 4}).as_leaf(), c = ones({5}).as_leaf();
   optim::SGD sgd(NamedTensors{{"a", a}}, {.lr = 1});
-  const auto grads = [&] {
+  const Gradients found = [&] {
     Tape tape;
     const Tensor y = a * 2.0;
     return tape.backward(sum(y) + sum(b) + sum(c), {.keep = {y}});  // a kept gradient is not that of a leaf
-  };
-  const Gradients found = grads();
+  }();
   EXPECT_EQ(found.size(), 4U);
   EXPECT_ERROR(sgd.step(found));
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{1, 1}));

@@ -88,7 +88,8 @@ TEST(Schedules, EqualPyTorchs) {
 }
 
 TEST(Schedules, PlateauEqualsPyTorch) {
-  for (const Json& run : tests::stored("optim_net.json")["plateau"]) {
+  const Json& golden = tests::stored("optim_net.json");
+  for (const Json& run : golden["plateau"]) {
     const Json& o = run["options"];
     const optim::PlateauOptions options{.lr = 0.3,
                                         .factor = o.value("factor", 0.1),
@@ -99,11 +100,11 @@ TEST(Schedules, PlateauEqualsPyTorch) {
                                         .cooldown = o.value("cooldown", 0),
                                         .min_lr = o.value("min_lr", 0.0)};
     optim::Plateau plateau(options), resumed(options);
-    for (std::size_t i = 0; i < tests::stored("optim_net.json")["metrics"].size(); ++i) {
+    for (std::size_t i = 0; i < golden["metrics"].size(); ++i) {
       optim::Plateau next(options);
       next.load_state(resumed.state());
       resumed = next;
-      const double metric = tests::stored("optim_net.json")["metrics"][i], expected = run["rates"][i];
+      const double metric = golden["metrics"][i], expected = run["rates"][i];
       EXPECT_DOUBLE_EQ(plateau(metric), expected) << o.dump() << ", call " << i;
       EXPECT_EQ(resumed(metric), plateau.lr());
     }

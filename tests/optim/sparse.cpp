@@ -201,8 +201,10 @@ TEST(Sparse, OfOtherGradientsIsDense) {
   };
   const auto head = [](const nn::Embedding& table, const Tensor& x) { return sum(linear(x, table.weight.tensor())); };
   both([](auto& table) { return gradients_of(table, 0, {.create_graph = true}); });
-  both([&](auto& table) { return Tape().backward(head(table, table(ids_of(0)))); });  // a tied model
-  both([&](auto& table) {                                                             // the head between two lookups
+  // a tied model
+  both([&](auto& table) { return Tape().backward(head(table, table(ids_of(0)))); });
+  // the head between two lookups
+  both([&](auto& table) {
     Tape tape;
     const Tensor first = loss_of(table, 0), second = head(table, table(ids_of(1)).detach()), last = loss_of(table, 2);
     return tape.backward(first + second + last);

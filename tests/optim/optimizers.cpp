@@ -1,5 +1,5 @@
-// Optimisers and clipping against PyTorch, and saving and loading their state; NAdam's products of all factors mu,
-// which it has in constant memory. ctest: threads
+// Optimisers and clipping against PyTorch (data/make_optim.py), and saving and loading their state; NAdam's products of
+// all factors mu, which it has in constant memory. ctest: threads
 #include <tapegrad/tests/optim/from_json.h>
 #include <tapegrad/tests/support/testing.h>
 

@@ -1,5 +1,5 @@
-// Two hundred steps of every optimiser on a small network, and LBFGS, compared with PyTorch 2.15; LBFGS where losses
-// and gradients are not finite.
+// Two hundred steps of every optimiser on a small network, and LBFGS, compared with PyTorch 2.15
+// (data/make_optim_net.py); LBFGS where losses and gradients are not finite.
 #include <tapegrad/tests/optim/from_json.h>
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>

@@ -1,4 +1,4 @@
-// Schedules against PyTorch 2.15, and averages of weights.
+// Schedules against PyTorch 2.15 (data/make_optim_net.py), and averages of weights.
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad {

@@ -1,4 +1,4 @@
-// GPT against PyTorch, activation checkpointing, and the cache of keys and values.
+// GPT against PyTorch (data/make_gpt.py), activation checkpointing, and the cache of keys and values.
 // ctest: products
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>

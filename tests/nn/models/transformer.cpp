@@ -95,10 +95,7 @@ TEST(Transformer, Errors) {
   const auto with = [](auto change) {
     nn::TransformerConfig config = small_transformer(6, 5);
     change(config);
-    return error_of([&] {
-      const nn::Transformer model(config);
-      model(ones({1, 7}, kInt64), ones({1, 2}, kInt64));
-    });
+    return error_of([&] { const nn::Transformer model(config); });
   };
   using Config = nn::TransformerConfig;
   EXPECT_TEXT(with([](Config& c) { c.hidden_size = 5; }));
@@ -107,7 +104,6 @@ TEST(Transformer, Errors) {
   EXPECT_TEXT(with([](Config& c) { c.dropout_prob = 1.1; }));
   EXPECT_TEXT(with([](Config& c) { c.layer_norm_eps = -1; }));
   EXPECT_TEXT(with([](Config& c) { c.pad_token_id = 6; }));
-  EXPECT_EQ(with([](Config&) {}), "[positions] a sequence of length 7 is longer than max_position_embeddings 5");
   const nn::Transformer model(small_transformer(6, 5));
   EXPECT_ERROR(nn::greedy_decode(model, ones({1, 2}, kInt64), {}, 6));
   EXPECT_ERROR(model.encode(ones({1, 2})));

@@ -8,12 +8,6 @@ namespace {
 
 using nn::Positions;
 
-const std::vector<Positions> kAllPositions = [] {
-  std::vector<Positions> kinds;
-  for (const std::string_view name : nn::position_names()) kinds.push_back(nn::positions_named(name));
-  return kinds;
-}();
-
 nn::TransformerConfig small(Positions kind) { return small_transformer(11, 6, kind); }
 
 template <class Model, class Config>
@@ -23,10 +17,10 @@ Model seeded(const Config& config) {
 }
 
 TEST(Positions, EveryKindMakesATransformer) {
-  for (const Positions kind : kAllPositions) {
-    SCOPED_TRACE(nn::name(kind));
+  for (const nn::PositionKind* kind : nn::position_kinds()) {
+    SCOPED_TRACE(kind->name);
     manual_seed(5);
-    nn::Transformer model(small(kind));
+    nn::Transformer model(small(kind->positions()));
     const Tensor src = randint(1, 11, {2, 6}), tgt = randint(1, 11, {2, 5});
     const auto loss = [&] {
       const Tensor y = model(src, tgt, nn::padding_mask(src), nn::causal_mask(5));
@@ -38,11 +32,11 @@ TEST(Positions, EveryKindMakesATransformer) {
 }
 
 TEST(Positions, GptRecomputesThemWithEqualGradients) {
-  for (const Positions kind : kAllPositions) {
-    SCOPED_TRACE(nn::name(kind));
+  for (const nn::PositionKind* kind : nn::position_kinds()) {
+    SCOPED_TRACE(kind->name);
     const auto results = [&](bool recompute) {
       manual_seed(6);
-      nn::GPTModel model(small_decoder(9, 6, kind));
+      nn::GPTModel model(small_decoder(9, 6, kind->positions()));
       model.recompute_blocks = recompute;
       const Tensor ids = tensor({{1, 4, 2, 8, 5, 7}, {3, 1, 4, 1, 5, 2}});
       std::vector<Tensor> found = loss_and_gradients(model, [&] { return sum(square(model(ids))); });
@@ -50,7 +44,7 @@ TEST(Positions, GptRecomputesThemWithEqualGradients) {
       return found;
     };
     // Gradients of parameters that all blocks use are summed in another order.
-    const bool shared = nn::count_parameters(nn::RelativePositions(kind, 2, 4, true, kSmallDistances)) > 0;
+    const bool shared = nn::count_parameters(nn::RelativePositions(kind->positions(), 2, 4, true, kSmallDistances)) > 0;
     const auto again = results(true), kept = results(false);
     for (std::size_t i = 0; i < kept.size(); ++i) {
       EXPECT_GT(amax(abs(kept[i])).item(), 0) << i;
@@ -61,12 +55,12 @@ TEST(Positions, GptRecomputesThemWithEqualGradients) {
 
 TEST(Positions, OnlyLearnedPositionsAreBounded) {
   const Tensor src = ones({1, 9}, kInt64), tgt = ones({1, 7}, kInt64);
-  for (const Positions kind : kAllPositions) {
-    const std::string error = error_of([&] { nn::Transformer(small(kind))(src, tgt); });
-    EXPECT_EQ(error, kind == Positions::learned
+  for (const nn::PositionKind* kind : nn::position_kinds()) {
+    const std::string error = error_of([&] { nn::Transformer(small(kind->positions()))(src, tgt); });
+    EXPECT_EQ(error, kind->positions() == Positions::learned
                          ? "[positions] a sequence of length 9 is longer than max_position_embeddings 6"
                          : "no error")
-        << nn::name(kind);
+        << kind->name;
   }
   nn::TransformerConfig config = small(Positions::learned);
   config.position_options = nn::LearnedPositionOptions{.interpolate_to = 9};

@@ -100,17 +100,14 @@ TEST(Linformer, SharesProjectionsAsConfigured) {
 }
 
 TEST(Linformer, Errors) {
-  using Config = nn::LinformerConfig;
-  const auto with = [](auto change) {
-    Config config{.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 5, .projected = 2};
-    change(config);
+  const auto with = [](const nn::LinformerConfig& config) {
     return error_of([&] { nn::LinformerSelfAttention attention(config); });
   };
-  EXPECT_TEXT(with([](Config& c) { c.causal = true; }));
-  EXPECT_EQ(with([](Config& c) { c.projected = 0; }), "[linformer_self_attention] expected projected > 0, got 0");
-  EXPECT_TEXT(with([](Config& c) { c.context_length = -1; }));
-  EXPECT_TEXT(with([](Config& c) { c.d_out = 5; }));
-  EXPECT_EQ(with([](Config& c) { c.dropout = 2; }), "[linformer_self_attention] expected dropout in [0, 1], got 2");
+  EXPECT_TEXT(with({.causal = true}));
+  EXPECT_EQ(with({.projected = 0}), "[linformer_self_attention] expected projected > 0, got 0");
+  EXPECT_TEXT(with({.context_length = -1}));
+  EXPECT_TEXT(with({.d_out = 5, .num_heads = 2}));
+  EXPECT_EQ(with({.dropout = 2}), "[linformer_self_attention] expected dropout in [0, 1], got 2");
   const nn::LinformerSelfAttention attention(
       {.d_in = 3, .d_out = 4, .num_heads = 2, .context_length = 5, .projected = 2});
   const Tensor x = ones({1, 4, 3});

@@ -92,18 +92,12 @@ TEST(Transformer, ShapesAndAttentionMaps) {  // sections 8.4.2 to 8.4.4
 }
 
 TEST(Transformer, Errors) {
-  const auto with = [](auto change) {
-    nn::TransformerConfig config = small_transformer(6, 5);
-    change(config);
-    return error_of([&] { const nn::Transformer model(config); });
-  };
-  using Config = nn::TransformerConfig;
-  EXPECT_TEXT(with([](Config& c) { c.hidden_size = 5; }));
-  EXPECT_TEXT(with([](Config& c) { c.num_hidden_layers = 0; }));
-  EXPECT_EQ(with([](Config& c) { c.vocab_size = -3; }), "[transformer_config] expected vocab_size > 0, got -3");
-  EXPECT_TEXT(with([](Config& c) { c.dropout_prob = 1.1; }));
-  EXPECT_TEXT(with([](Config& c) { c.layer_norm_eps = -1; }));
-  EXPECT_TEXT(with([](Config& c) { c.pad_token_id = 6; }));
+  EXPECT_ERROR(nn::Transformer({.hidden_size = 5, .num_attention_heads = 2}));
+  EXPECT_ERROR(nn::Transformer({.num_hidden_layers = 0}));
+  EXPECT_ERROR(nn::Transformer({.vocab_size = -3}));
+  EXPECT_ERROR(nn::Transformer({.dropout_prob = 1.1}));
+  EXPECT_ERROR(nn::Transformer({.layer_norm_eps = -1}));
+  EXPECT_ERROR(nn::Transformer({.vocab_size = 6, .pad_token_id = 6}));
   const nn::Transformer model(small_transformer(6, 5));
   EXPECT_ERROR(nn::greedy_decode(model, ones({1, 2}, kInt64), {}, 6));
   EXPECT_ERROR(model.encode(ones({1, 2})));

@@ -194,29 +194,26 @@ TEST(Gpt, CacheFollowsBeamsAndCanBeReset) {
 TEST(Gpt, ACacheRejectsKeysOfAnotherModel) {
   const auto pair = [](const Shape& keys, const Shape& values) { return nn::KeysAndValues{ones(keys), ones(values)}; };
   nn::KVCache cache;
-  const auto refused = [&](int64_t layer, const nn::KeysAndValues& added) {
-    return error_of([&] { cache.append(layer, added); });
-  };
-  EXPECT_EQ(refused(5, pair({1, 1, 4, 8}, {1, 1, 4, 8})), "[kv_cache] expected layer 0 next in the first pass, got 5");
-  EXPECT_EQ(refused(0, pair({1, 4, 8}, {1, 4, 8})), "[kv_cache] expected keys [B, heads, T, head_dim], got [1, 4, 8]");
-  EXPECT_EQ(refused(0, {}), "[kv_cache] expected keys [B, heads, T, head_dim], got none");
-  EXPECT_TEXT(refused(0, pair({1, 1, 4, 8}, {1, 1, 70, 8})));
+  EXPECT_ERROR(cache.append(5, pair({1, 1, 4, 8}, {1, 1, 4, 8})));
+  EXPECT_ERROR(cache.append(0, pair({1, 4, 8}, {1, 4, 8})));
+  EXPECT_ERROR(cache.append(0, {}));
+  EXPECT_ERROR(cache.append(0, pair({1, 1, 4, 8}, {1, 1, 70, 8})));
   EXPECT_EQ(cache.batch(), 0);
 
   cache.append(0, pair({1, 1, 4, 8}, {1, 1, 4, 6}));
   EXPECT_ERROR(cache.advance(5));
   EXPECT_ERROR(cache.advance(-1));
-  EXPECT_TEXT(refused(1, pair({2, 1, 4, 8}, {2, 1, 4, 8})));
+  EXPECT_ERROR(cache.append(1, pair({2, 1, 4, 8}, {2, 1, 4, 8})));
   cache.advance(4);
   // With one head more, the keys would be written past the end of the cache's memory, over another tensor.
   std::vector<Tensor> others;
   for (int i = 0; i < 64; ++i) others.push_back(zeros({64 * 64}));
-  EXPECT_TEXT(refused(0, pair({1, 8, 1, 8}, {1, 8, 1, 6})));
+  EXPECT_ERROR(cache.append(0, pair({1, 8, 1, 8}, {1, 8, 1, 6})));
   for (const Tensor& other : others) EXPECT_FALSE(any(other != 0.0));
-  EXPECT_TEXT(refused(0, pair({1, 1, 1, 9}, {1, 1, 1, 6})));
-  EXPECT_TEXT(refused(0, pair({1, 1, 1, 8}, {1, 1, 1, 8})));
-  EXPECT_TEXT(refused(0, {ones({1, 1, 1, 8}), {}}));
-  EXPECT_TEXT(refused(1, pair({1, 1, 1, 8}, {1, 1, 1, 6})));
+  EXPECT_ERROR(cache.append(0, pair({1, 1, 1, 9}, {1, 1, 1, 6})));
+  EXPECT_ERROR(cache.append(0, pair({1, 1, 1, 8}, {1, 1, 1, 8})));
+  EXPECT_ERROR(cache.append(0, {ones({1, 1, 1, 8}), {}}));
+  EXPECT_ERROR(cache.append(1, pair({1, 1, 1, 8}, {1, 1, 1, 6})));
   EXPECT_ERROR(cache.append_history({ones({1, 1, 1, 8}), {}}));
   EXPECT_ERROR(cache.advance(1));
   cache.append(0, pair({1, 1, 1, 8}, {1, 1, 1, 6}));

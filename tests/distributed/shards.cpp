@@ -19,7 +19,6 @@ using distributed::DividedTensor;
 using distributed::World;
 
 namespace fs = std::filesystem;
-constexpr WorldOptions kPatient{.timeout_s = 60, .warning_s = 0};
 constexpr int kSize = 3;
 
 // What a process of kSize has of [5] and [2, 7]: i + step.
@@ -74,29 +73,24 @@ struct Shards : testing::Test {
   std::vector<std::string> write(const F& f, ShardWriter::Save save = detail::save_shard) {
     const RunFolder locked(run);
     fs::create_directory(run + "/checkpoint-shards");
-    return run_together(kSize, kPatient,
-                        [&](Group& group) {
-                          const World world(group);
-                          ShardWriter writer(world, locked, save);
-                          f(world, writer);
-                        })
-        .first;
+    return errors_of_worlds(kSize, [&](const World& world) {
+      ShardWriter writer(world, locked, save);
+      f(world, writer);
+    });
   }
-  std::vector<std::string> write_whole(int64_t step) {
-    return write([step](const World& world, ShardWriter& writer) {
+  std::vector<std::string> write_whole(int64_t step, ShardWriter::Save save = detail::save_shard) {
+    const auto one = [step](const World& world, ShardWriter& writer) {
       writer.begin(step, numbers(world.rank(), static_cast<double>(step)), rest_of(step), [] {});
       writer.finish();
-    });
+    };
+    return write(one, save);
   }
   std::string file(const std::string& name) const { return run + "/" + name; }
   std::string shard(int step, int rank) const {
     return fmt::format("{}/checkpoint-shards/step-{}-rank-{}-of-{}.safetensors", run, step, rank, kSize);
   }
-  // The Error of a read of the checkpoint, with "RUN" for the folder.
   std::string error_of_load() const {
-    std::string error = error_of([&] { Checkpoint::load(file("checkpoint")); });
-    for (std::size_t at; (at = error.find(run)) != error.npos;) error.replace(at, run.size(), "RUN");
-    return error;
+    return error_of([&] { Checkpoint::load(file("checkpoint")); });
   }
   TemporaryFolder folder;
   std::string run = folder / "run";
@@ -162,13 +156,7 @@ TEST_F(Shards, AFailedWriteIsTheSameErrorEverywhere) {
     if (to.name().find("rank-1") != to.name().npos) fail("file", "No space left on device");
     return detail::save_shard(to, tensors);
   };
-  const std::vector<std::string> errors = write(
-      [](const World& world, ShardWriter& writer) {
-        writer.begin(14, numbers(world.rank(), 14), rest_of(14), [] {});
-        writer.finish();
-      },
-      full);
-  for (const std::string& error : errors) EXPECT_EQ(error, "rank 1: [file] No space left on device");
+  for (const std::string& error : write_whole(14, full)) EXPECT_EQ(error, "rank 1: [file] No space left on device");
   EXPECT_EQ(read_at(file("checkpoint")), "7");
 }
 
@@ -178,13 +166,11 @@ TEST_F(Shards, OnAFullDiskTheEarlierCheckpointStays) {
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
   run = disk.path() + "/run";
   expect_no_errors(write_whole(7));
-  const std::vector<std::string> errors = write([&](const World& world, ShardWriter& writer) {
-    if (world.rank() == 0) disk.fill();
-    world.barrier();
-    writer.begin(14, numbers(world.rank(), 14), rest_of(14), [] {});
-    writer.finish();
-  });
-  for (const std::string& error : errors) EXPECT_NE(error.find("No space left on device"), error.npos) << error;
+  const auto full = [&](const Destination& to, const std::vector<DividedTensor>& tensors) {
+    disk.fill();
+    return detail::save_shard(to, tensors);
+  };
+  for (const std::string& error : write_whole(14, full)) expect_parts(error, {"No space left on device"});
   EXPECT_EQ(read_at(file("checkpoint")), "7");
   fs::remove(disk.path() + "/filler");
   expect_no_errors(write_whole(14));
@@ -206,11 +192,9 @@ TEST_F(Shards, ThatAreMissingOrDamagedAreErrors) {
   std::string bad = whole;
   bad.back() = static_cast<char>(bad.back() + 1);  // of a number
   spill(shard(8, 1), bad);
-  const std::string damaged = error_of_load();
-  EXPECT_TRUE(damaged.starts_with("[safetensors] RUN/checkpoint-shards/step-8-rank-1-of-3.safetensors: damaged: "))
-      << damaged;
+  expect_parts(error_of_load(), {"[safetensors] ", "run/checkpoint-shards/step-8-rank-1-of-3.safetensors: damaged: "});
   spill(shard(8, 1), replaced(whole, "tapegrad checkpoint shard", "tapegrad checkpoint short"));
-  EXPECT_NE(error_of_load().find("RUN/checkpoint-shards/step-8-rank-1-of-3.safetensors: damaged"), bad.npos);
+  expect_parts(error_of_load(), {"run/checkpoint-shards/step-8-rank-1-of-3.safetensors: damaged"});
   written();
   const std::string ours = slurp(file("checkpoint"));
   expect_no_errors(write_whole(9));
@@ -235,9 +219,7 @@ TEST_F(Shards, ListsThatAreNotWholeAreErrors) {
     EXPECT_EQ(tensor("[2,3]", parts), missing) << parts;
   EXPECT_EQ(tensor("[2,3]", "[[0,0]]"), "[checkpoint] RUN/checkpoint: its list of shards is damaged");
   EXPECT_EQ(tensor("\"2\"", "[]"), "[checkpoint] RUN/checkpoint: its list of shards is damaged");
-  EXPECT_EQ(error("{"),
-            "[checkpoint] RUN/checkpoint: its list of shards is not complete JSON: it ends after 1 bytes (was "
-            "its download interrupted?)");
+  EXPECT_TEXT(error("{"));
   EXPECT_EQ(error("[]"), "[checkpoint] RUN/checkpoint: its list of shards is damaged");
   const detail::Shards above(path, R"({"shards":[{"file":"..","bytes":1,"checksum":2}],"tensors":[{"name":"x",)"
                                    R"("dtype":"float32","shape":[],"parts":[[0,0,1]]}]})");
@@ -276,14 +258,10 @@ class StateOf {
   explicit StateOf(const World& world)
       : optimizer_(nn::parameters(net_), {}), parallel_(world, optimizer_, {.accumulate = 12}) {}
   void step() {
-    parallel_.begin_step(12);
-    for (int64_t i = 0; i < 12; ++i) {
-      if (!parallel_.is_mine(i)) continue;
-      Generator data(static_cast<uint64_t>(optimizer_.steps() * 12 + i + 1));
-      Tape tape;
-      parallel_.backward(tape, mean(square(net_.out(relu(net_.in(randn({4, 40}, kFloat32, &data)))))));
-    }
-    parallel_.update();
+    parallel_.step([&](int64_t batch) {
+      Generator data(static_cast<uint64_t>(batch + 1));
+      return mean(square(net_.out(relu(net_.in(randn({4, 40}, kFloat32, &data))))));
+    });
   }
   std::vector<DividedTensor> divided() const { return parallel_.divided_state(); }
   NamedTensors whole() const { return parallel_.state(); }
@@ -321,14 +299,13 @@ TEST_F(Shards, AnyNumberOfProcessesReadsTheState) {
     }));
     for (const int size : {1, 2, 3, 4, 6}) {
       std::atomic<int64_t> read = 0;
-      expect_no_errors(run_together(size, kPatient, [&](Group& group) {
-                         const World world(group);
-                         StateOf<Optimizer> state(size == 1 ? World::alone() : world);
-                         state.load(Checkpoint::open(file("checkpoint")));
-                         read += state.read();
-                         const NamedTensors found = state.whole();
-                         if (world.rank() == 0) expect_same(found, expected);
-                       }).first);
+      expect_no_errors(errors_of_worlds(size, [&](const World& world) {
+        StateOf<Optimizer> state(size == 1 ? World::alone() : world);
+        state.load(Checkpoint::open(file("checkpoint")));
+        read += state.read();
+        const NamedTensors found = state.whole();
+        if (world.rank() == 0) expect_same(found, expected);
+      }));
       int64_t all = 0;
       for (std::size_t i = 2; i < expected.size(); ++i) all += expected[i].tensor.numel();
       EXPECT_EQ(read, all) << size;
@@ -346,7 +323,7 @@ TEST_F(Shards, OnlyThoseThatAreNeededAreRead) {
   EXPECT_EQ(in.get<int64_t>("steps"), 8);
   EXPECT_EQ(in.shards->read("[5]", 1, 4).to_vector<float>(), (std::vector<float>{9, 10, 11}));
   EXPECT_EQ(in.shards->read("[2, 7]", 0, 7).to_vector<float>(), (std::vector<float>{8, 9, 10, 11, 12, 13, 14}));
-  EXPECT_NE(error_of([&] { in.with_prefix("[2"); }).find("is missing"), std::string::npos);
+  expect_parts(error_of([&] { in.with_prefix("[2"); }), {"is missing"});
 }
 
 }  // namespace

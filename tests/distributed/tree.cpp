@@ -51,11 +51,9 @@ TEST(Tree, DependsOnTheNumberOfTermsAlone) {
 TEST(Tree, ValuesAtOnce) {
   using detail::values_at_once;
   for (int64_t power = 0; power < 8; ++power) EXPECT_EQ(values_at_once(int64_t{1} << power, 1), power + 1);
-  EXPECT_EQ(values_at_once(8, 2), 3);
-  EXPECT_EQ(values_at_once(8, 4), 2);
-  EXPECT_EQ(values_at_once(10'000, 10'000), 1);
-  EXPECT_EQ(values_at_once(3, 1), 2);
-  EXPECT_EQ(values_at_once(7, 1), 3);
+  for (const auto& [terms, processes, values] :
+       {std::tuple{8, 2, 3}, {8, 4, 2}, {10'000, 10'000, 1}, {3, 1, 2}, {7, 1, 3}})
+    EXPECT_EQ(values_at_once(terms, processes), values);
   EXPECT_EQ(values_at_once(6, 3), 2);  // the second process has terms 2 and 3, of two nodes
 }
 

@@ -4,17 +4,12 @@
 namespace tapegrad::nn {
 namespace {
 
-using tests::error_of;
+using namespace tests;
 
 struct DerivedNet {
   Linear up{3, 4}, down{4, 2};
   Tensor operator()(const Tensor& x) const { return down(tanh(up(x))); }
 };
-
-Tensor some(const Shape& shape, uint64_t seed = 3) {
-  Generator generator(seed);
-  return uniform(shape, -1.5, 1.5, kFloat64, &generator);
-}
 
 DerivedNet net(DType dtype = kFloat64) {
   manual_seed(5);
@@ -25,16 +20,11 @@ DerivedNet net(DType dtype = kFloat64) {
 
 std::vector<Tensor> values_like(const DerivedNet& model, uint64_t seed) {
   std::vector<Tensor> values;
-  for (const NamedParameter& p : named_parameters(model)) values.push_back(some(p.parameter->shape(), ++seed));
+  for (const NamedParameter& p : named_parameters(model)) values.push_back(normal_of(p.parameter->shape(), ++seed));
   return values;
 }
 
-void expect_close(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
-  ASSERT_EQ(str(a.shape()), str(b.shape()));
-  EXPECT_TRUE(allclose(a, b, tolerance, tolerance)) << str(a.shape());
-}
-
-const Tensor kX = some({5, 3}, 21), kY = some({5, 2}, 22);
+const Tensor kX = normal_of({5, 3}, 21), kY = normal_of({5, 2}, 22);
 const auto loss_of = [](const DerivedNet& model) { return mse_loss(model(kX), kY); };
 
 TEST(ModelDerivatives, GradientsAreThoseOfBackward) {
@@ -58,37 +48,37 @@ TEST(ModelDerivatives, ProductsAreThoseOfTheWholeMatrices) {
   DerivedNet model = net();
   const std::vector<Tensor> v = values_like(model, 40);
   const auto [value, hv] = hvp(model, v, loss_of);
-  expect_close(value, loss_of(model));
+  expect_within(value, loss_of(model));
   const std::vector<std::vector<Tensor>> h = hessian(model, loss_of);
   ASSERT_EQ(h.size(), 4u);
   for (std::size_t i = 0; i < h.size(); ++i) {
     Tensor expected = zeros(v[i].shape(), kFloat64);
     for (std::size_t j = 0; j < h.size(); ++j) expected = expected + tensordot(h[i][j], v[j], v[j].dim());
-    expect_close(hv[i], expected);
+    expect_within(hv[i], expected);
   }
 
   const auto outputs = [](const DerivedNet& m) { return m(kX); };
   const std::vector<Tensor> j = jacobian(model, outputs);
-  const Tensor u = some({5, 2}, 60);
+  const Tensor u = normal_of({5, 2}, 60);
   Tensor jv = zeros({5, 2}, kFloat64);
   for (std::size_t i = 0; i < j.size(); ++i) {
     jv = jv + tensordot(j[i], v[i], v[i].dim());
-    expect_close(vjp(model, u, outputs).product[i], tensordot(u, j[i], 2));
+    expect_within(vjp(model, u, outputs).product[i], tensordot(u, j[i], 2));
   }
-  expect_close(jvp(model, v, outputs).product, jv);
+  expect_within(jvp(model, v, outputs).product, jv);
 }
 
 TEST(ModelDerivatives, HessianOfLogisticRegression) {
   manual_seed(2);
   Linear model(3, 1, false);
   to(model, kFloat64);
-  const Tensor target = gt(some({5, 1}, 9), 0.0).to(kFloat64);
+  const Tensor target = gt(normal_of({5, 1}, 9), 0.0).to(kFloat64);
   const auto loss = [&](const Linear& m) { return binary_cross_entropy_with_logits(m(kX), target); };
   // H = X^T diag(p (1 - p)) X / n
   const Tensor p = sigmoid(model(kX));
   const Tensor closed = matmul(kX.t(), p * (1 - p) * kX) / 5;
-  expect_close(hessian(model, loss)[0][0].reshape({3, 3}), closed);
-  expect_close(grad(model, loss)[0], matmul((p - target).t(), kX) / 5);
+  expect_within(hessian(model, loss)[0][0].reshape({3, 3}), closed);
+  expect_within(grad(model, loss)[0], matmul((p - target).t(), kX) / 5);
 }
 
 TEST(ModelDerivatives, AreRecordedByATape) {
@@ -134,7 +124,7 @@ TEST(ModelDerivatives, LeaveTheModelAsItWas) {
   EXPECT_GT(norm(grad(model, loss_of)[2]).item(), 0);
   Tape tape;
   tape.trap_nan();
-  EXPECT_NE(error_of([&] { mse_loss(model(kX * tests::kInf), kY); }).find("up.weight"), std::string::npos) << "no name";
+  EXPECT_NE(error_of([&] { mse_loss(model(kX * kInf), kY); }).find("up.weight"), std::string::npos) << "no name";
 }
 
 struct Tied {
@@ -147,12 +137,12 @@ TEST(ModelDerivatives, CountTiedParametersOnce) {
   Tied model;
   to(model, kFloat64);
   tie(model.first.weight, model.second.weight);
-  const Tensor x = some({1, 2}, 4);
+  const Tensor x = normal_of({1, 2}, 4);
   const auto both = [&](const Tied& m) { return sum(m(x)); };
   const auto of_matrix = [&](const Tensor& w) { return sum(matmul(matmul(x, w.t()), w.t())); };
   const std::vector<Tensor> g = grad(model, both);
   ASSERT_EQ(g.size(), 1u);
-  expect_close(g[0], tapegrad::grad(of_matrix)(model.first.weight.tensor()));
+  expect_within(g[0], tapegrad::grad(of_matrix)(model.first.weight.tensor()));
   EXPECT_TRUE(model.first.weight.tied_to(model.second.weight));
 }
 
@@ -175,15 +165,15 @@ TEST(ModelDerivatives, ParametersInOneRow) {
   EXPECT_EQ(str(row.shape()), "[26]");
   EXPECT_TRUE(equal(row.slice(0, 12, 16), model.up.bias.tensor()));
   DerivedNet other = net();
-  vector_to_parameters(some({26}, 8), other);
-  EXPECT_TRUE(equal(parameters_to_vector(other), some({26}, 8)));
+  vector_to_parameters(normal_of({26}, 8), other);
+  EXPECT_TRUE(equal(parameters_to_vector(other), normal_of({26}, 8)));
   vector_to_parameters(row.to(kFloat32), other);  // converted to the parameter's type
   EXPECT_EQ(other.up.weight->dtype(), kFloat64);
   EXPECT_TRUE(allclose(parameters_to_vector(other), row, 1e-6, 1e-6));
   const Tensor own = model.up.weight.tensor();
   Linear only(2, 3, false);
   vector_to_parameters(flip(parameters_to_vector(only), {0}), only);
-  expect_close(Tape().backward(sum(square(parameters_to_vector(model))))[own], 2 * own.detach());
+  expect_within(Tape().backward(sum(square(parameters_to_vector(model))))[own], 2 * own.detach());
   Empty empty;
   EXPECT_EQ(str(parameters_to_vector(empty).shape()), "[0]");
   vector_to_parameters(zeros({0}), empty);
@@ -209,7 +199,7 @@ TEST(ModelDerivatives, Errors) {
   Tape tape;
   loss_of(model);
   const double before = model.up.weight->data<double>()[0];
-  EXPECT_NE(error_of([&] { vector_to_parameters(some({26}), model); }), "no error");
+  EXPECT_NE(error_of([&] { vector_to_parameters(normal_of({26}, 3), model); }), "no error");
   EXPECT_EQ(model.up.weight->data<double>()[0], before);
 }
 

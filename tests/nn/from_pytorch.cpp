@@ -14,10 +14,7 @@ using tg::tests::Match, tg::tests::Pattern;
 const std::filesystem::path kHeaders(tg::tests::kIncludeDir);
 
 // A path in the sources, or an absolute one.
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream in(tg::tests::kSourceDir / path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+std::string text_of(const std::filesystem::path& path) { return tg::tests::slurp(tg::tests::kSourceDir / path); }
 
 std::set<std::string> all_of(const std::string& text, const char* pattern) {
   const Pattern regex(pattern);

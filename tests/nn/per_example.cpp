@@ -5,27 +5,27 @@
 namespace tapegrad::nn {
 namespace {
 
-Tensor drawn_rows(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
-  Generator generator(seed);
-  return uniform(shape, -1, 1, dtype, &generator);
-}
-
-// losses(rows of x) for each row of x [B, ...], in one pass and one by one.
+// losses(rows of x) for each row of x [B, ...], one by one and in one pass, from a tape that is kept: once, again, and
+// of single leaves.
 template <class Model, class Losses>
-void expect_single_gradients(const Model& model, const Tensor& x, Losses losses, double tolerance = 1e-10) {
+void expect_single_gradients(Model& model, const Tensor& x, Losses losses) {
+  to(model, kFloat64);
+  eval(model);
+  const NamedTensors named = parameters(model);
   Tape tape;
   const Tensor all = losses(x);
   require_separate_examples(tape, all);
-  const Gradients found = tape.backward(all, {.per_example = true});
+  const BackwardOptions options{.retain_graph = true, .per_example = true};
+  const Gradients once = tape.backward(all, options), again = tape.backward(all, options);
   for (int64_t example = 0; example < x.size(0); ++example) {
-    Tape one;
-    const Gradients single = one.backward(losses(x.slice(0, example, example + 1)));
-    for (const NamedTensor& p : parameters(model)) {
+    const Gradients single = Tape().backward(losses(x.slice(0, example, example + 1)));
+    for (const NamedTensor& p : named) {
       const Tensor* const grad = single.find(p.tensor);
-      ASSERT_EQ(found.contains(p.tensor), grad != nullptr) << p.name;
+      ASSERT_EQ(once.contains(p.tensor), grad != nullptr) << p.name;
       if (!grad) continue;
-      EXPECT_EQ(found[p.tensor].select(0, example).shape(), grad->shape()) << p.name;
-      EXPECT_TRUE(allclose(found[p.tensor].select(0, example), *grad, tolerance, tolerance)) << p.name;
+      const Gradients alone = tape.backward(all, {.retain_graph = true, .only = {p.tensor}, .per_example = true});
+      for (const Gradients* found : {&once, &again, &alone})
+        tests::expect_within((*found)[p.tensor].select(0, example), *grad, 1e-10);
     }
   }
 }
@@ -42,7 +42,6 @@ TEST(PerExampleModel, GPT) {
   for (const bool tied : {false, true}) {
     config.tied_head = config.qkv_bias = tied;
     GPTModel model(config);
-    to(model, kFloat64);
     expect_single_gradients(model, ids, [&](const Tensor& x) { return next_token_losses(model(x), x); });
   }
 }
@@ -50,7 +49,6 @@ TEST(PerExampleModel, GPT) {
 TEST(PerExampleModel, Llama) {
   manual_seed(2);
   LlamaModel model(tests::small_llama());
-  to(model, kFloat64);
   const Tensor ids = tensor({{1, 2, 3, 2}, {0, 0, 7, 8}});
   expect_single_gradients(model, ids, [&](const Tensor& x) { return next_token_losses(model(x), x); });
 }
@@ -66,17 +64,17 @@ TEST(PerExampleModel, AnOperationThatCannotIsNamed) {
   manual_seed(4);
   BatchNorm1d norm(3);
   const NamedTensors named = parameters(norm);
-  EXPECT_ERROR(Tape().backward(sum(norm(drawn_rows({4, 3}, 1, kFloat32)), 1), {.per_example = true}));
+  EXPECT_ERROR(Tape().backward(sum(norm(tests::normal_of({4, 3}, 1, kFloat32)), 1), {.per_example = true}));
 }
 
 // --- DP-SGD ---
 
 // The losses of x [B, T, C] by a layer that sees time first, with as many steps as examples or a multiple of them.
 TEST(PerExampleModel, TimeBeforeBatchIsAnErrorForAnyLength) {
-  const Tensor w = drawn_rows({4, 3}, 1).as_leaf(), scale = drawn_rows({4}, 2).as_leaf();
+  const Tensor w = tests::normal_of({4, 3}, 1).as_leaf(), scale = tests::normal_of({4}, 2).as_leaf();
   const auto of = [&](const std::function<Tensor(const Tensor&)>& losses, int64_t steps) {
     const std::string text = tests::error_of([&] {
-      Tape().backward(losses(drawn_rows({3, steps, 3}, 3)), {.per_example = true});
+      Tape().backward(losses(tests::normal_of({3, steps, 3}, 3)), {.per_example = true});
     });
     const std::size_t example = text.find("for example ");
     return example == std::string::npos ? text : text.substr(0, example + 12) + text.substr(example + 13);
@@ -101,7 +99,7 @@ TEST(PerExampleModel, TimeBeforeBatchIsAnErrorForAnyLength) {
 
 // The ids of an embedding are no input of its node.
 TEST(PerExampleModel, WordsBeforeTheBatchAreAnError) {
-  const Tensor table = drawn_rows({5, 2}, 1).as_leaf(), w = drawn_rows({4, 2}, 2).as_leaf();
+  const Tensor table = tests::normal_of({5, 2}, 1).as_leaf(), w = tests::normal_of({4, 2}, 2).as_leaf();
   const auto is_mixed = [&](const auto& rows_of) {
     const std::string error = tests::error_of([&] {
       Tape tape;
@@ -142,36 +140,13 @@ struct PrivateTokens {
   Tensor operator()(const Tensor& ids) const { return next_token_losses(model(ids), ids); }
 };
 
-// Gradients of a tape that is kept: once, again, and of single leaves.
-template <class Model>
-void expect_the_same_again(Model model, const Tensor& x) {
-  to(model, kFloat64);
-  eval(model);
-  const NamedTensors named = parameters(model);
-  Tape tape;
-  const Tensor losses = model(x);
-  const Gradients once = tape.backward(losses, {.retain_graph = true, .per_example = true});
-  const Gradients all = tape.backward(sum(losses), {.retain_graph = true});
-  const Gradients again = tape.backward(losses, {.retain_graph = true, .per_example = true});
-  for (const NamedTensor& p : named) {
-    if (!all.contains(p.tensor)) continue;
-    const Gradients alone = tape.backward(losses, {.retain_graph = true, .only = {p.tensor}, .per_example = true});
-    for (const Gradients* found : {&once, &again, &alone}) {
-      EXPECT_TRUE(allclose(sum((*found)[p.tensor], 0), all[p.tensor], 1e-10, 1e-10)) << p.name;
-      for (int64_t example = 0; example < x.size(0); ++example) {
-        Tape one;
-        const Gradients single = one.backward(sum(model(x.slice(0, example, example + 1))));
-        EXPECT_TRUE(allclose((*found)[p.tensor].select(0, example), single[p.tensor], 1e-10, 1e-10)) << p.name;
-      }
-    }
-  }
-}
-
 TEST(PerExampleModel, WidthsOfTheBatchAreNotTakenForIt) {
   manual_seed(6);
-  expect_the_same_again(Square(), tensor({{0, 1, 2, 3}, {3, 3, 1, 0}, {2, 0, 2, 1}, {1, 1, 1, 3}}));
-  expect_the_same_again(SquareImages(), drawn_rows({4, 4, 4, 4}, 1));
-  expect_the_same_again(PrivateTokens(), tensor({{0, 1, 2, 3}, {3, 3, 1, 0}, {2, 0, 2, 1}, {1, 1, 1, 3}}));
+  const auto expect_single = [](auto model, const Tensor& x) { expect_single_gradients(model, x, std::cref(model)); };
+  const Tensor ids = tensor({{0, 1, 2, 3}, {3, 3, 1, 0}, {2, 0, 2, 1}, {1, 1, 1, 3}});
+  expect_single(Square(), ids);
+  expect_single(SquareImages(), tests::normal_of({4, 4, 4, 4}, 1));
+  expect_single(PrivateTokens(), ids);
 }
 
 // The step that per_example.h shows.
@@ -191,33 +166,26 @@ TEST(PerExampleModel, PrivateStep) {
   manual_seed(5);
   PrivateNet model;
   to(model, kFloat64);
-  const Tensor x = drawn_rows({4, 2, 7, 6}, 1), y = tensor({0, 4, 2, 2});
+  const Tensor x = tests::normal_of({4, 2, 7, 6}, 1), y = tensor({0, 4, 2, 2});
   const double max_norm = 0.5, noise = 0.25;
   std::vector<Tensor> expected;  // by a loop over the examples
-  for (const NamedTensor& p : parameters(model)) expected.push_back(zeros_like(p.tensor));
+  const NamedTensors named = parameters(model);
+  for (const NamedTensor& p : named) expected.push_back(zeros_like(p.tensor));
   int clipped = 0;
   for (int64_t i = 0; i < 4; ++i) {
     Gradients grads = Tape().backward(cross_entropy(model(x.slice(0, i, i + 1)), y.slice(0, i, i + 1)));
     clipped += optim::clip_grad_norm(grads, max_norm) > max_norm;
-    std::size_t at = 0;
-    for (const NamedTensor& p : parameters(model)) {
-      expected[at] = expected[at] + grads[p.tensor];
-      ++at;
-    }
+    for (std::size_t k = 0; k < named.size(); ++k) expected[k] = expected[k] + grads[named[k].tensor];
   }
   EXPECT_GT(clipped, 0);
   Generator same(9), generator(9);
-  std::size_t at = 0;
-  for (const NamedTensor& p : parameters(model)) {
-    const Tensor noisy = expected[at] + randn(p.tensor.shape(), kFloat64, &same) * noise;
-    expected[at++] = p.tensor.detach() - 0.1 * noisy / 4;
+  for (std::size_t k = 0; k < named.size(); ++k) {
+    const Tensor noisy = expected[k] + randn(named[k].tensor.shape(), kFloat64, &same) * noise;
+    expected[k] = named[k].tensor.detach() - 0.1 * noisy / 4;
   }
-  optim::SGD sgd(parameters(model), {.lr = 0.1});
+  optim::SGD sgd(named, {.lr = 0.1});
   private_step(model, sgd, x, y, max_norm, noise / max_norm, generator);
-  at = 0;
-  for (const NamedTensor& p : parameters(model)) {
-    EXPECT_TRUE(allclose(p.tensor.detach(), expected[at++], 1e-10, 1e-10)) << p.name;
-  }
+  for (std::size_t k = 0; k < named.size(); ++k) tests::expect_within(named[k].tensor, expected[k], 1e-10);
 }
 
 TEST(PerExampleModel, ClippingErrors) {
@@ -244,7 +212,8 @@ TEST(PerExampleModel, ClippingErrors) {
 }
 
 TEST(PerExampleModel, NormsAreThoseOfAllLeaves) {
-  const Tensor w = drawn_rows({3, 2}, 1).as_leaf(), b = drawn_rows({3}, 2).as_leaf(), x = drawn_rows({5, 2}, 3);
+  const Tensor w = tests::normal_of({3, 2}, 1).as_leaf(), b = tests::normal_of({3}, 2).as_leaf(),
+               x = tests::normal_of({5, 2}, 3);
   Gradients grads = Tape().backward(sum(linear(x, w, b), 1), {.per_example = true});
   const Tensor norms = tensor(optim::clip_per_example(grads, 1.5), {5});  // of rows [x; 1], three times
   tests::expect_near(norms, sqrt(3 * (sum(x * x, 1) + 1)));

@@ -1,11 +1,10 @@
 // Recomputation: the same values and gradients as without it, for any tensors that the function uses and draws.
 // ctest: threads
+#include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
-
-using Values = std::vector<float>;
 
 // f(x) or recompute(x, f)
 template <class F>

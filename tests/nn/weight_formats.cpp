@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/internal/int8.h>
 #include <tapegrad/autograd/kernels/family.h>
 #include <tapegrad/autograd/kernels/product/few_rows.h>
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
@@ -129,30 +130,22 @@ Tensor special_rows(int64_t rows, int64_t in, bool of_ones, Generator& draws) {
   return x;
 }
 
-void expect_same(const Tensor& found, const std::vector<float>& expected) {
-  const std::vector<float> values = found.to_vector<float>();
-  ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    ASSERT_TRUE(values[i] == expected[i] || (std::isnan(values[i]) && std::isnan(expected[i])))
-        << "element " << i << ": " << values[i] << " for " << expected[i];
-  }
-}
-
 // Numbers of rows on both sides of every change of the kernel, each with and without the processor's instruction.
 void expect_integers(const QuantizedMatrix& m, int64_t in, int64_t rows, bool of_ones, Generator& draws) {
   const RowsFormat& format = *m.format->rows;
   const int64_t out = m.values.size(0);
   const Tensor x = special_rows(rows, in, of_ones, draws), bias = randn({out}, kFloat32, &draws);
   const Tensor q = dequantize({m.format, m.values, ones(m.scales.shape())}, in), y = zeros({rows, out});
-  std::vector<float> expected;
+  const Tensor expected = zeros({rows, out});
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < out; ++j)
-      expected.push_back(in_integers(x.data<float>() + i * in, q.data<float>() + j * in, in,
-                                     m.scales.data<float>() + j * m.scales.size(1), format.group) +
-                         bias.data<float>()[j]);
+      expected.mutable_data<float>()[i * out + j] =
+          in_integers(x.data<float>() + i * in, q.data<float>() + j * in, in,
+                      m.scales.data<float>() + j * m.scales.size(1), format.group) +
+          bias.data<float>()[j];
   for (const int threads : {1, 2, 3, 7}) {
     set_num_threads(threads);
-    expect_same(linear(x, m, bias), expected);
+    EXPECT_TRUE(allclose(linear(x, m, bias), expected, 0, 0, true)) << threads;
   }
   const StreamedWeight w{
       &format, out, m.values.raw_data(), m.scales.data<float>(), bias.data<float>(), y.mutable_data<float>()};
@@ -162,7 +155,7 @@ void expect_integers(const QuantizedMatrix& m, int64_t in, int64_t rows, bool of
     use.round(rows, in, x.data<float>(), rounded.data());
     use.multiply(w, 0, out / 3, rows, in, rounded.data());
     use.multiply(w, out / 3, out, rows, in, rounded.data());
-    expect_same(y, expected);
+    EXPECT_TRUE(allclose(y, expected, 0, 0, true)) << dot;
   }
 }
 
@@ -207,9 +200,7 @@ nn::GPTModel small_model(bool tied, nn::Positions positions = nn::Positions::lea
   config.drop_rate = 0;
   config.tied_head = tied;
   config.positions = positions;
-  nn::GPTModel model(config);
-  nn::eval(model);
-  return model;
+  return evaluated(nn::GPTModel(config));
 }
 
 // How far a model's logits may be from those of its float32 weights, as a share of the largest.
@@ -251,9 +242,8 @@ void expect_saved_and_loaded(const WeightFormat& format, bool tied) {
   expect_parts(said, {"\"tok_emb.weight\" is missing", "\"tok_emb.weight_" + name + "\" is unexpected"});
 
   Tape tape;
-  EXPECT_EQ(
-      error_of([&] { model(ids); }),
-      "[linear] an " + name + " weight cannot be used while a tape records (use PauseRecording, or float32 weights)");
+  const std::string reason = " weight cannot be used while a tape records (use PauseRecording, or float32 weights)";
+  EXPECT_EQ(error_of([&] { model(ids); }), "[linear] an " + name + reason);
 }
 
 TEST(WeightFormats, AModelIsStoredSavedAndLoaded) {

@@ -59,11 +59,8 @@ TEST(WholeVisit, AlsoInsideOfOtherModules) {
   nn::List<nn::AnyModule> list;
   list.emplace_back(nn::Linear(2, 2));
   list.emplace_back(ForgetsALayer());
-  EXPECT_NE(error_of([&] { nn::state_dict(list); }).find("of the ForgetsALayer \"1\""), std::string::npos);
-  EXPECT_NE(error_of([&] {
-              nn::gradcheck(ForgetsALayer(), {ones({1, 2})});
-            }).find("[visit] a parameter of shape"),
-            std::string::npos);
+  expect_parts(error_of([&] { nn::state_dict(list); }), {"of the ForgetsALayer \"1\""});
+  expect_parts(error_of([] { nn::gradcheck(ForgetsALayer(), {ones({1, 2})}); }), {"[visit] a parameter of shape"});
 }
 
 struct ForgetsContainers {

@@ -1,4 +1,4 @@
-// Update rules with the options of golden files, which have PyTorch's names.
+// The update rules and the numbers of golden files, whose options have PyTorch's names.
 #pragma once
 
 #include <tapegrad/autograd/io/internal/json_value.h>
@@ -11,6 +11,18 @@
 #include <vector>
 
 namespace tapegrad::tests {
+
+// f(0), f(1), ...
+Tensor numbers(const Shape& shape, DType dtype, const auto& f) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < shape.numel(); ++i) values.push_back(static_cast<double>(f(i)));
+  return tensor(values, shape).to(dtype);
+}
+
+inline std::string title(const Json& run) {
+  return run["kind"].get<std::string>() + " " + run["options"].dump() + " " + run.value("dtype", "");
+}
+inline DType dtype_of(const Json& run) { return run["dtype"] == "float32" ? kFloat32 : kFloat64; }
 
 template <class Options>
 Options options_from(const Json& o) {

@@ -27,6 +27,16 @@ Names names_of(auto& model) {
   return names;
 }
 
+// The loss that f() gives, and its gradients of all parameters.
+std::vector<Tensor> loss_and_gradients(const auto& model, const auto& f) {
+  Tape tape;
+  const Tensor loss = f();
+  const Gradients grads = tape.backward(loss);
+  std::vector<Tensor> all{loss.detach()};
+  for (const NamedTensor& p : nn::parameters(model)) all.push_back(grads[p.tensor]);
+  return all;
+}
+
 // Expects equal names, shapes, types and bits in the same order.
 inline void expect_same(const NamedTensors& a, const NamedTensors& b) {
   ASSERT_EQ(a.size(), b.size());

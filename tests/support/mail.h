@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/error.h>
 #include <tapegrad/distributed/detail/group.h>
+#include <tapegrad/distributed/world.h>
 
 #include <algorithm>
 #include <atomic>
@@ -91,6 +92,8 @@ class MailTransport : public Transport {
   const int rank_, size_;
 };
 
+inline constexpr WorldOptions kPatient{.timeout_s = 60, .warning_s = 0};
+
 // What f(group) throws on each of `size` processes, empty where nothing; and the messages of all.
 std::pair<std::vector<std::string>, int64_t> run_together(int size, const WorldOptions& patience, const auto& f) {
   Mail mail;
@@ -109,6 +112,11 @@ std::pair<std::vector<std::string>, int64_t> run_together(int size, const WorldO
     });
   for (std::thread& one : processes) one.join();
   return {errors, mail.sent};
+}
+
+// The errors of f(world).
+std::vector<std::string> errors_of_worlds(int size, const auto& f) {
+  return run_together(size, kPatient, [&](Group& group) { f(distributed::World(group)); }).first;
 }
 
 inline void expect_no_errors(const std::vector<std::string>& errors) {

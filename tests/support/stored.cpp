@@ -8,10 +8,16 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <map>
 
 namespace tapegrad::tests {
 
-Json stored(const std::string& file) { return Json::parse(slurp(std::string(kTestsDir) + "/data/" + file)); }
+const Json& stored(const std::string& file) {
+  static std::map<std::string, Json> files;
+  auto at = files.find(file);
+  if (at == files.end()) at = files.emplace(file, Json::parse(slurp(std::string(kTestsDir) + "/data/" + file))).first;
+  return at->second;
+}
 
 Json& at_path(Json& json, std::string_view path) {
   if (path.empty()) return json;

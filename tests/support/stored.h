@@ -12,8 +12,8 @@
 
 namespace tapegrad::tests {
 
-// The file of this name in tests/data.
-Json stored(const std::string& file);
+// The file of this name in tests/data, which is read once.
+const Json& stored(const std::string& file);
 // The value at a path such as "/model/merges/0", which is added if it is missing.
 Json& at_path(Json& json, std::string_view path);
 // The objects in the lines of a file.

@@ -4,12 +4,6 @@
 namespace tapegrad::tests {
 namespace {
 
-void expect_floats(const Tensor& x, const std::vector<float>& expected, double tolerance = 1e-6) {
-  const std::vector<float> values = x.to_vector<float>();
-  ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], tolerance) << i;
-}
-
 // --- initial values ---
 
 TEST(Init, EmbeddingZeroesThePaddingRowAfterTheDraw) {
@@ -30,15 +24,16 @@ TEST(Init, EqualsPyTorch) {
     double sum;
     std::vector<double> first;
   };
+  const auto orthogonal = [](nn::Parameter& p) { nn::init::orthogonal(p); };
   const std::vector<Case> cases = {
       {{2, 3},
        [](nn::Parameter& p) { nn::init::orthogonal(p, 1.5); },
        1.5624471,
        {-0.1776649, 0.9514606, 1.145931, -0.7338163, 0.9483554, -0.9011856}},
-      {{3, 2}, [](nn::Parameter& p) { nn::init::orthogonal(p); }, 7.3902698, {-0.0755353, 0.7852973, 0.4871993}},
-      {{3, 3}, [](nn::Parameter& p) { nn::init::orthogonal(p); }, -3.3286916, {-0.1245198, 0.6232474}},
-      {{2, 3, 2}, [](nn::Parameter& p) { nn::init::orthogonal(p); }, -4.1111487, {-0.05785751, 0.3098482, 0.3731785}},
-      {{20, 33}, [](nn::Parameter& p) { nn::init::orthogonal(p); }, 597.93998, {-0.1476389, 0.07122068, 0.1618196}},
+      {{3, 2}, orthogonal, 7.3902698, {-0.0755353, 0.7852973, 0.4871993}},
+      {{3, 3}, orthogonal, -3.3286916, {-0.1245198, 0.6232474}},
+      {{2, 3, 2}, orthogonal, -4.1111487, {-0.05785751, 0.3098482, 0.3731785}},
+      {{20, 33}, orthogonal, 597.93998, {-0.1476389, 0.07122068, 0.1618196}},
       {{2, 3},
        [](nn::Parameter& p) { nn::init::trunc_normal(p, 0.5, 2, -1, 1.5); },
        11.945311,
@@ -109,16 +104,16 @@ TEST(Layers, NormsOverSeveralAxesAndWithoutParameters) {
 
 TEST(Layers, Activations) {
   const Tensor x = tensor({-1., 2.});
-  expect_floats(nn::activate(nn::Activation::relu, x), {0, 2});
-  expect_floats(nn::activate(nn::Activation::gelu, x), {-0.15865525F, 1.9544997F});
-  expect_floats(nn::activate(nn::Activation::gelu_tanh, x), {-0.158808F, 1.9545977F});
-  expect_floats(nn::activate(nn::Activation::silu, x), {-0.26894143F, 1.7615942F});
-  expect_floats(nn::activate(nn::Activation::tanh, x), {-0.7615942F, 0.9640276F});
-  expect_floats(nn::activate(nn::Activation::sigmoid, x), {0.26894143F, 0.8807971F});
-  expect_floats(nn::activate(nn::Activation::leaky_relu, x), {-0.01F, 2});
-  expect_floats(nn::activate({nn::Activation::leaky_relu, 0.25}, x), {-0.25F, 2});
-  expect_floats(nn::activate(nn::Activation::elu, x), {-0.63212055F, 2});
-  expect_floats(nn::activate({nn::Activation::elu, 0.5}, x), {-0.31606028F, 2});
+  expect_near(nn::activate(nn::Activation::relu, x), {0, 2});
+  expect_near(nn::activate(nn::Activation::gelu, x), {-0.15865525F, 1.9544997F});
+  expect_near(nn::activate(nn::Activation::gelu_tanh, x), {-0.158808F, 1.9545977F});
+  expect_near(nn::activate(nn::Activation::silu, x), {-0.26894143F, 1.7615942F});
+  expect_near(nn::activate(nn::Activation::tanh, x), {-0.7615942F, 0.9640276F});
+  expect_near(nn::activate(nn::Activation::sigmoid, x), {0.26894143F, 0.8807971F});
+  expect_near(nn::activate(nn::Activation::leaky_relu, x), {-0.01F, 2});
+  expect_near(nn::activate({nn::Activation::leaky_relu, 0.25}, x), {-0.25F, 2});
+  expect_near(nn::activate(nn::Activation::elu, x), {-0.63212055F, 2});
+  expect_near(nn::activate({nn::Activation::elu, 0.5}, x), {-0.31606028F, 2});
   EXPECT_EQ(error_of([&] {
               nn::activate({nn::Activation::tanh, 0.5}, x);
             }),
@@ -127,21 +122,6 @@ TEST(Layers, Activations) {
   for (const std::string_view name : nn::activation_names()) EXPECT_EQ(nn::name(nn::activation_named(name)), name);
   EXPECT_EQ(error_of([] { nn::activation_named("gleu"); }),
             fmt::format("[activation] expected one of {}, got \"gleu\"", fmt::join(nn::activation_names(), ", ")));
-}
-
-TEST(Layers, SinusoidalPositions) {  // whose values are tutorial 001's
-  EXPECT_ERROR(nn::SinusoidalPositions(50, 6)(zeros({1, 51, 6})));
-}
-
-// --- masks ---
-
-TEST(Mask, OfNumbersThatAreNoIds) { EXPECT_ERROR(nn::padding_mask(ones({2, 2}))); }
-
-// --- losses ---
-
-TEST(Loss, TargetOfAnotherShape) {
-  const Tensor outputs = zeros({2, 3, 5});
-  EXPECT_ERROR(nn::sequence_loss(outputs, tensor({{0, 1}, {0, 1}})));
 }
 
 // --- activations ---
@@ -178,9 +158,9 @@ TEST(Activations, PReLULearnsItsSlopes) {
   EXPECT_EQ(nn::parameters(slopes)[0].name, "weight");
   slopes.weight.set(tensor({0.1, 0.2, 0.3}));
   const nn::PReLU copy = nn::clone(slopes);
-  expect_floats(copy(full({1, 3, 2}, -10)), {-1, -1, -2, -2, -3, -3});
+  expect_near(copy(full({1, 3, 2}, -10)), {-1, -1, -2, -2, -3, -3});
   const Gradients grads = Tape().backward(sum(copy(full({1, 3, 2}, -10))));
-  expect_floats(grads[copy.weight], {-20, -20, -20});
+  expect_near(grads[copy.weight], {-20, -20, -20});
   EXPECT_EQ(error_of([] { nn::PReLU(0); }), "[prelu] expected the number of channels > 0, got 0");
 }
 
@@ -195,20 +175,14 @@ TEST(Errors, Sizes) {
   EXPECT_ERROR(nn::LayerNorm{{3, 0}});
   EXPECT_ERROR(nn::RMSNorm{Shape()});
   EXPECT_ERROR(nn::LayerNorm{{3, 4}, {.affine = false}}(ones({2, 4})));
+  EXPECT_ERROR(nn::SinusoidalPositions(50, 6)(zeros({1, 51, 6})));
+  EXPECT_ERROR(nn::sequence_loss(zeros({2, 3, 5}), tensor({{0, 1}, {0, 1}})));
+  EXPECT_ERROR(nn::padding_mask(ones({2, 2})));
   EXPECT_ERROR(nn::causal_mask(0));
   EXPECT_ERROR(nn::Dropout(1.5));
   EXPECT_ERROR(nn::Dropout(-0.1));
   EXPECT_ERROR(nn::MultiHeadAttention(10, 3));
   EXPECT_ERROR(nn::MultiHeadAttention(8, 2)(ones({1, 3, 8}), ones({1, 4, 6}), ones({1, 4, 6})));
-}
-
-TEST(Errors, TokensOutOfRange) {
-  const nn::Embedding embedding(5, 2);
-  for (const int id : {5, -1, 1000000}) {
-    const std::string text = error_of([&] { embedding(tensor({{1, id}})); });
-    expect_parts(text, {"[embedding]", std::to_string(id)});
-    EXPECT_EQ(text.find('\n'), std::string::npos);
-  }
 }
 
 }  // namespace

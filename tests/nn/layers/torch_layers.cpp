@@ -6,23 +6,17 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
 using Leaves = std::vector<Tensor>;
-
-const json& torch_layers() {
-  static const json all = stored("torch_layers.json");
-  return all;
-}
 
 // The case of make_torch_layers.py in both types: call(module, inputs, weights) gives y.
 template <class Module>
 void expect_as_pytorch(const std::string& name, const std::function<Module()>& make, const Leaves& inputs,
                        const std::function<Tensor(const Module&, const Leaves&, Tensor*)>& call) {
-  const json& wanted = torch_layers().at(name);
+  const Json& wanted = stored("torch_layers.json").at(name);
   manual_seed(3);
   Module module = make();
   EXPECT_EQ(rand({1}).item<float>(), wanted["next"].get<float>()) << name << ": random numbers were drawn otherwise";
-  EXPECT_EQ(json(names_of(nn::state_dict(module))), wanted["names"]) << name;
+  EXPECT_EQ(Json(names_of(nn::state_dict(module))), wanted["names"]) << name;
   std::size_t i = 0;
   for (const auto& [path, parameter] : nn::named_parameters(module))
     expect_close(parameter, wanted["initial"].at(i++), {1e-6, 1e-9}, name + ", initial " + path);
@@ -36,7 +30,7 @@ void expect_as_pytorch(const std::string& name, const std::function<Module()>& m
     Tape tape;
     Tensor weights;
     const Tensor y = call(module, x, wanted.contains("weights") ? &weights : nullptr);
-    EXPECT_EQ(json(std::vector<int64_t>(y.shape().begin(), y.shape().end())), wanted["shape"]) << name;
+    EXPECT_EQ(Json(std::vector<int64_t>(y.shape().begin(), y.shape().end())), wanted["shape"]) << name;
     expect_close(y, wanted["y"], room, name);
     if (weights.defined()) expect_close(weights, wanted["weights"], room, name + ", weights");
     const Gradients grads = tape.backward(y, {.grad_output = filled(y.shape(), 40).to(dtype)});
@@ -163,42 +157,33 @@ TEST(EmbeddingBag, EmptyBagsAndErrors) {
   EXPECT_TRUE(equal(bag(tensor({2, 2}), tensor({0, 1})), zeros({2, 3})));
   EXPECT_TRUE(equal(bag(zeros({0}, kInt64), tensor({0, 0})), zeros({2, 3})));
   EXPECT_EQ(bag(zeros({2, 0}, kInt64)).shape(), Shape({2, 3}));
-  const auto wrong = [&](const Tensor& ids, const Tensor& offsets, const Tensor& weights, const std::string& text) {
-    EXPECT_EQ(error_of([&] { (void)bag(ids, offsets, weights); }), "[embedding_bag] expected " + text);
-  };
   const Tensor ids = tensor({1, 3});
-  wrong(ids, {}, {}, "offsets [B] with ids [n], got none");
-  wrong(tensor({{1, 3}}), tensor({0}), {}, "no offsets with ids [B, N], got some");
-  wrong(ids, tensor({1, 2}), {}, "offsets that begin with 0, do not fall and are at most 2, got tensor([1, 2])");
-  wrong(ids, tensor({0, 2, 1}), {}, "offsets that begin with 0, do not fall and are at most 2, got tensor([0, 2, 1])");
-  wrong(ids, tensor({0, 3}), {}, "offsets that begin with 0, do not fall and are at most 2, got tensor([0, 3])");
-  wrong(ids, tensor({0}), ones({2}), "per_sample_weights with Bag::sum only, got some for a mean or a maximum");
+  EXPECT_ERROR(bag(ids, {}, {}));
+  EXPECT_ERROR(bag(tensor({{1, 3}}), tensor({0}), {}));
+  EXPECT_ERROR(bag(ids, tensor({1, 2}), {}));
+  EXPECT_ERROR(bag(ids, tensor({0, 2, 1}), {}));
+  EXPECT_ERROR(bag(ids, tensor({0, 3}), {}));
+  EXPECT_ERROR(bag(ids, tensor({0}), ones({2})));
   const nn::EmbeddingBag sum(7, 3, {.mode = nn::Bag::sum});
   EXPECT_ERROR(sum(ids, tensor({0}), ones({3})));
 }
 
-// The first parameters, by name, and the result; then the result again in a layer that loads the parameters.
+// The first parameters, by name, and the result.
 template <class Make>
 void expect_pytorchs(const char* name, const Shape& x_shape, Make make) {
   SCOPED_TRACE(name);
-  const json golden = stored("convolution.json").at(name);
+  const Json& golden = stored("convolution.json").at(name);
   manual_seed(123);
   auto layer = make();
-  NamedTensors state;
-  for (const auto& [path, parameter] : nn::named_parameters(layer)) {
-    const json& expected = golden["parameters"].at(path);
+  const auto parameters = nn::named_parameters(layer);
+  EXPECT_EQ(parameters.size(), golden["parameters"].size());
+  for (const auto& [path, parameter] : parameters) {
+    const Json& expected = golden["parameters"].at(path);
     const auto sizes = expected["shape"].get<std::vector<int64_t>>();
     ASSERT_EQ(parameter->shape(), Shape(sizes.data(), static_cast<int64_t>(sizes.size()))) << path;
     expect_close(parameter, expected["values"], {2e-7, 0}, path);
-    state.push_back({path, tensor(expected["values"].get<std::vector<float>>(), parameter->shape())});
   }
-  EXPECT_EQ(state.size(), golden["parameters"].size());
-  const Tensor x = filled(x_shape, 0).to(kFloat32);
-  expect_close(layer(x), golden["y"], {1e-6, 1e-6}, "y");
-  manual_seed(1);
-  auto other = make();
-  nn::load_state_dict(other, state);
-  expect_close(other(x), golden["y"], {1e-6, 1e-6}, "y of loaded parameters");
+  expect_close(layer(filled(x_shape, 0).to(kFloat32)), golden["y"], {1e-6, 1e-6}, "y");
 }
 
 TEST(Convolution, StartsWithPyTorchsParameters) {

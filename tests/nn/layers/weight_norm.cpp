@@ -5,33 +5,27 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
-
 // Trains and evaluates as tests/data/make_weight_norm.py.
 template <class Make>
 void expect_training(Make make, const Shape& shape, const std::string& name) {
   const Room room{2e-5, 2e-5};
-  const json wanted = stored("weight_norm.json").at(name);
+  const Json& wanted = stored("weight_norm.json").at(name);
   manual_seed(0);
   auto module = make();
+  optim::SGD sgd(nn::parameters(module), {.lr = 0.125});
   Names names = names_of(nn::state_dict(module));
   std::sort(names.begin(), names.end());
-  EXPECT_EQ(json(names), wanted.at("names")) << name;
+  EXPECT_EQ(Json(names), wanted.at("names")) << name;
   int64_t step = 0;
-  for (const json& of : wanted.at("steps")) {
-    std::optional<Tape> tape(std::in_place);
+  for (const Json& of : wanted.at("steps")) {
+    Tape tape;
     const Tensor y = module(filled(shape, step).to(kFloat32));
     expect_close(y, of.at("y"), room, name);
-    const Gradients grads = tape->backward(y, {.grad_output = filled(y.shape(), step + 7).to(kFloat32)});
-    tape.reset();
+    const Gradients grads = tape.backward(y, {.grad_output = filled(y.shape(), step + 7).to(kFloat32)});
     expect_close_gradients(module, grads, of.at("grads"), room);
     for (const auto& [path, buffer] : nn::named_buffers(module))
       expect_close(buffer, of.at("buffers").at(path), room, path);
-    std::vector<Tensor> updated;
-    for (const auto& [path, parameter] : nn::named_parameters(module))
-      updated.push_back(parameter->detach() - grads[parameter] / 8);
-    std::size_t i = 0;
-    for (const auto& [path, parameter] : nn::named_parameters(module)) parameter.set(updated[i++]);
+    sgd.step(grads);
     ++step;
   }
   nn::eval(module);

@@ -1,4 +1,5 @@
 // LoRA: updates of low rank, their targets, and adapters in PEFT's format.
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/contents.h>
 #include <tapegrad/tests/support/testing.h>
 
@@ -14,11 +15,10 @@ struct LoraNet {
 
 GPTModel small_gpt(bool qkv_bias = true) {
   manual_seed(3);
-  GPTConfig config{.vocab_size = 11, .context_length = 6, .emb_dim = 8, .n_heads = 2, .n_layers = 2, .drop_rate = 0};
+  GPTConfig config = small_decoder(11, 6);
   config.qkv_bias = qkv_bias;
-  GPTModel model(config);
-  eval(model);
-  return model;
+  config.drop_rate = 0;
+  return evaluated(GPTModel(config));
 }
 
 // Gives updates that change something.
@@ -75,12 +75,9 @@ TEST(Lora, TrainsNothingElse) {
 }
 
 TEST(Lora, PatternsFitPathsAndTheirEnds) {
-  EXPECT_TRUE(matches("W_query", "trf_blocks.0.att.W_query"));
-  EXPECT_TRUE(matches("att.W_query", "trf_blocks.0.att.W_query"));
-  EXPECT_TRUE(matches("trf_blocks.[01].*", "trf_blocks.0.att.W_query"));
-  EXPECT_TRUE(matches("W_*", "trf_blocks.0.att.W_query"));
-  EXPECT_FALSE(matches("query", "trf_blocks.0.att.W_query"));
-  EXPECT_FALSE(matches("trf_blocks", "trf_blocks.0.att.W_query"));
+  for (const char* pattern : {"W_query", "att.W_query", "trf_blocks.[01].*", "W_*"})
+    EXPECT_TRUE(matches(pattern, "trf_blocks.0.att.W_query")) << pattern;
+  for (const char* pattern : {"query", "trf_blocks"}) EXPECT_FALSE(matches(pattern, "trf_blocks.0.att.W_query"));
   GPTModel model = small_gpt();
   EXPECT_TEXT(lora(model, {.targets = {"trf_blocks.1.att.W_?????", "ff.layers.2"}}));
 }

@@ -6,12 +6,17 @@
 #include <tapegrad/nn/transformer.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace tapegrad::tests {
 
+// Distances that short inputs exceed.
+inline const nn::PositionOptions kSmallDistances(nn::ShawOptions{.distance = 2},
+                                                 nn::T5Options{.buckets = 8, .distance = 12});
+
 inline nn::TransformerConfig small_transformer(int64_t vocab_size, int64_t max_positions,
                                                nn::Positions positions = nn::Positions::learned,
-                                               const nn::PositionOptions& options = {}) {
+                                               const nn::PositionOptions& options = kSmallDistances) {
   return {.vocab_size = vocab_size,
           .hidden_size = 8,
           .num_hidden_layers = 2,
@@ -24,7 +29,7 @@ inline nn::TransformerConfig small_transformer(int64_t vocab_size, int64_t max_p
 
 inline nn::GPTConfig small_decoder(int64_t vocab_size, int64_t context_length,
                                    nn::Positions positions = nn::Positions::learned,
-                                   const nn::PositionOptions& options = {}) {
+                                   const nn::PositionOptions& options = kSmallDistances) {
   return {.vocab_size = vocab_size,
           .context_length = context_length,
           .emb_dim = 8,
@@ -44,12 +49,18 @@ inline nn::LlamaConfig small_llama() {
           .max_position_embeddings = 16};
 }
 
+// In eval mode.
+template <class Model>
+Model evaluated(Model model) {
+  nn::eval(model);
+  return model;
+}
+
 // In float64 and in eval mode.
 template <class Model>
 Model exact(Model model) {
   nn::to(model, kFloat64);
-  nn::eval(model);
-  return model;
+  return evaluated(std::move(model));
 }
 
 }  // namespace tapegrad::tests

@@ -6,9 +6,7 @@
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
-
-nn::TransformerConfig config_of(const json& c, double dropout) {
+nn::TransformerConfig config_of(const Json& c, double dropout) {
   return {.vocab_size = c["vocab_size"],
           .hidden_size = c["hidden_size"],
           .num_hidden_layers = c["num_hidden_layers"],
@@ -23,7 +21,7 @@ nn::TransformerConfig config_of(const json& c, double dropout) {
 // Names, shapes and values of all parameters after construction with seed 0, as PyTorch gives them for the tutorial's
 // three tasks: the sum to one ulp of an element, the first elements exactly or to one ulp.
 TEST(Transformer, StartsWithPyTorchsParameters) {
-  const json golden = stored("init.json");
+  const Json& golden = stored("init.json");
   for (const auto& [task, expected] : golden.items()) {
     SCOPED_TRACE(task);
     manual_seed(0);
@@ -31,7 +29,7 @@ TEST(Transformer, StartsWithPyTorchsParameters) {
     const auto parameters = nn::named_parameters(model);
     ASSERT_EQ(parameters.size(), expected["parameters"].size());
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const json& e = expected["parameters"][i];
+      const Json& e = expected["parameters"][i];
       const Tensor& p = parameters[i].parameter;
       ASSERT_EQ(e["name"], parameters[i].name);
       ASSERT_EQ(str(p.shape()),
@@ -50,7 +48,7 @@ TEST(Transformer, StartsWithPyTorchsParameters) {
 
 // tests/data/transformer.json, made by make_transformer.py next to it.
 TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
-  const json golden = stored("transformer.json");
+  const Json& golden = stored("transformer.json");
   for (const auto& [dtype, post] :
        {std::pair{kFloat64, false}, {kFloat32, false}, {kFloat64, true}}) {  // Pre-LN with relu, Post-LN with gelu
     nn::TransformerConfig config = config_of(golden["config"], 0);
@@ -59,7 +57,7 @@ TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
     nn::Transformer model(config);
     nn::to(model, dtype);
     set_weights(model);
-    const json& theirs = post ? golden["post"] : golden;
+    const Json& theirs = post ? golden["post"] : golden;
     const Room room = dtype == kFloat64 ? Room{1e-9, 1e-9} : Room{1e-5, 2e-5};
     const Tensor src = ids(golden["src"]), tgt_in = ids(golden["tgt_in"]), tgt = ids(golden["tgt"]);
     Tape tape;
@@ -73,8 +71,7 @@ TEST(Transformer, LogitsLossAndEveryGradientEqualPyTorchs) {
 
 TEST(Transformer, ShapesAndAttentionMaps) {  // sections 8.4.2 to 8.4.4
   manual_seed(3);
-  nn::Transformer model(small_transformer(13, 9));
-  nn::eval(model);
+  const nn::Transformer model = evaluated(nn::Transformer(small_transformer(13, 9)));
   const Tensor src = randint(1, 13, {3, 7}), tgt = randint(1, 13, {3, 5});
   nn::AttentionMaps maps;
   EXPECT_EQ(model.encoder.embeddings(src).shape(), (Shape{3, 7, 8}));
@@ -95,22 +92,12 @@ TEST(Transformer, ShapesAndAttentionMaps) {  // sections 8.4.2 to 8.4.4
 }
 
 TEST(Transformer, Errors) {
-  const auto with = [](auto change) {
-    nn::TransformerConfig config = small_transformer(6, 5);
-    change(config);
-    return error_of([&] {
-      const nn::Transformer model(config);
-      model(ones({1, 7}, kInt64), ones({1, 2}, kInt64));
-    });
-  };
-  using Config = nn::TransformerConfig;
-  EXPECT_TEXT(with([](Config& c) { c.hidden_size = 5; }));
-  EXPECT_TEXT(with([](Config& c) { c.num_hidden_layers = 0; }));
-  EXPECT_EQ(with([](Config& c) { c.vocab_size = -3; }), "[transformer_config] expected vocab_size > 0, got -3");
-  EXPECT_TEXT(with([](Config& c) { c.dropout_prob = 1.1; }));
-  EXPECT_TEXT(with([](Config& c) { c.layer_norm_eps = -1; }));
-  EXPECT_TEXT(with([](Config& c) { c.pad_token_id = 6; }));
-  EXPECT_EQ(with([](Config&) {}), "[positions] a sequence of length 7 is longer than max_position_embeddings 5");
+  EXPECT_ERROR(nn::Transformer({.hidden_size = 5, .num_attention_heads = 2}));
+  EXPECT_ERROR(nn::Transformer({.num_hidden_layers = 0}));
+  EXPECT_ERROR(nn::Transformer({.vocab_size = -3}));
+  EXPECT_ERROR(nn::Transformer({.dropout_prob = 1.1}));
+  EXPECT_ERROR(nn::Transformer({.layer_norm_eps = -1}));
+  EXPECT_ERROR(nn::Transformer({.vocab_size = 6, .pad_token_id = 6}));
   const nn::Transformer model(small_transformer(6, 5));
   EXPECT_ERROR(nn::greedy_decode(model, ones({1, 2}, kInt64), {}, 6));
   EXPECT_ERROR(model.encode(ones({1, 2})));

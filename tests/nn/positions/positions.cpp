@@ -1,18 +1,15 @@
 // Positions: tables and attention against the papers' formulas in PyTorch, and the properties of each kind.
+#include <tapegrad/tests/nn/models/small_models.h>
+#include <tapegrad/tests/nn/positions/stored_gradients.h>
+#include <tapegrad/tests/support/long_inputs.h>
 #include <tapegrad/tests/support/testing.h>
 
 namespace tapegrad::tests {
 namespace {
 
-using json = Json;
 using nn::Positions;
 
-const json& positions_golden() {
-  static const json data = stored("positions.json");
-  return data;
-}
-
-void expect_like_stored(const Tensor& x, const json& expected, const std::string& what) {
+void expect_like_stored(const Tensor& x, const Json& expected, const std::string& what) {
   tests::expect_close(x, expected, {.relative = 0, .absolute = 1e-10}, what);
 }
 
@@ -20,8 +17,8 @@ void expect_like_stored(const Tensor& x, const json& expected, const std::string
 
 TEST(Positions, RopeRotatesPairs) {
   const Tensor x = filled({2, 6, 8}, 7);
-  expect_like_stored(nn::rope(x, 3), positions_golden()["rope"], "rope");
-  expect_like_stored(nn::rope(x, 3, nn::ntk_base(10000, 4, 8)), positions_golden()["rope_ntk"],
+  expect_like_stored(nn::rope(x, 3), stored("positions.json")["rope"], "rope");
+  expect_like_stored(nn::rope(x, 3, nn::ntk_base(10000, 4, 8)), stored("positions.json")["rope_ntk"],
                      "with NTK-aware scaling");
 }
 
@@ -36,10 +33,10 @@ TEST(Positions, NtkScalingKeepsTheFastestPairAndSlowsTheSlowestByTheScale) {
 TEST(Positions, T5BucketsAndAlibiSlopesAreThePapers) {
   for (int distance = -300; distance <= 300; ++distance) {
     const auto i = static_cast<std::size_t>(distance + 300);
-    EXPECT_EQ(nn::t5_bucket(distance, 32, 128, false), positions_golden()["t5_causal"][i]) << distance;
-    EXPECT_EQ(nn::t5_bucket(distance, 32, 128, true), positions_golden()["t5_both"][i]) << distance;
+    EXPECT_EQ(nn::t5_bucket(distance, 32, 128, false), stored("positions.json")["t5_causal"][i]) << distance;
+    EXPECT_EQ(nn::t5_bucket(distance, 32, 128, true), stored("positions.json")["t5_both"][i]) << distance;
   }
-  for (const auto& [heads, slopes] : positions_golden()["slopes"].items()) {
+  for (const auto& [heads, slopes] : stored("positions.json")["slopes"].items()) {
     expect_like_stored(nn::alibi_slopes(std::stoi(heads), kFloat64), slopes, "slopes of " + heads);
   }
 }
@@ -48,7 +45,8 @@ TEST(Positions, LearnedInterpolate) {
   nn::LearnedPositions positions(5, 3);
   nn::to(positions, kFloat64);
   positions.weight.set(filled({5, 3}, 1));
-  expect_like_stored(positions.interpolated(12, 0, 12), positions_golden()["interpolated"], "5 rows for 12 positions");
+  expect_like_stored(positions.interpolated(12, 0, 12), stored("positions.json")["interpolated"],
+                     "5 rows for 12 positions");
   EXPECT_EQ(largest_difference(positions.interpolated(4, 8, 12), narrow(positions.interpolated(12, 0, 12), 0, 8, 4)),
             0);
   EXPECT_EQ(largest_difference(positions.interpolated(5, 0, 5), positions(5)), 0);
@@ -85,65 +83,40 @@ struct SelfAttention {
   }
 };
 
-const nn::PositionOptions kSmall(nn::ShawOptions{.distance = 2}, nn::T5Options{.buckets = 8, .distance = 12});
-
 TEST(Positions, HiddenNanHasNoInfluence) {
   for (const std::string_view kind : {"shaw", "t5", "alibi", "rope"}) {
     for (const bool values : {false, true}) {
       SCOPED_TRACE(std::string(kind) + (values ? ", values" : ""));
-      nn::PositionOptions options = kSmall;
+      nn::PositionOptions options = kSmallDistances;
       options.of<nn::ShawOptions>().values = values;
       manual_seed(4);
       SelfAttention model(nn::positions_named(kind), false, options);
-      const Tensor q = randn({2, 6, 8}).as_leaf(), memory = randn({2, 6, 8});
-      const Tensor last = (arange(6) >= 4).unsqueeze(1), mask = (arange(6) < 4).reshape({1, 1, 1, 6});
+      const Tensor mask = (arange(6) < 4).reshape({1, 1, 1, 6});
       const nn::PositionBias terms = model.relative(6, 6, 0, kFloat32);
-      const auto run = [&](double value) {
-        const Tensor broken = where(last, full({8}, value), memory);
-        Tape tape;
-        const Tensor y = model.attention(q, broken, broken, {.mask = mask, .positions = &terms});
-        return std::pair{y.detach(), tape.backward(sum(y * y))[q]};
+      const auto attend = [&](const Tensor& q, const Tensor& k, const Tensor& v) {
+        return model.attention(q, k, v, {.mask = mask, .positions = &terms});
       };
-      const auto [y, slope] = run(0);
-      for (const double value : {kNan, kInf}) {
-        const auto [found, found_slope] = run(value);
-        EXPECT_LE(largest_difference(found, y), 1e-5);
-        EXPECT_LE(largest_difference(found_slope, slope), 1e-4);
-      }
+      expect_hidden_from(4, attend, {2, 6, 8}, randn({2, 6, 8}), 2, 6);
     }
   }
 }
 
 TEST(Positions, AttentionAndItsGradientsEqualPyTorchs) {
-  for (const json& expected : positions_golden()["attention"]) {
+  for (const Json& expected : stored("positions.json")["attention"]) {
     std::string kind = expected["kind"];
     const bool causal = expected["causal"], composite = expected["composite"];
     SCOPED_TRACE(kind + (causal ? ", causal" : "") + (composite ? ", composite" : ""));
-    nn::PositionOptions options = kSmall;
+    nn::PositionOptions options = kSmallDistances;
     if (kind == "shaw_values") {
       options.of<nn::ShawOptions>().values = true;
       kind = "shaw";
     }
     if (composite) options.of<nn::CompositePositionOptions>().relative = kind;
     SelfAttention model(composite ? Positions::composite : nn::positions_named(kind), causal, options);
-    nn::to(model, kFloat64);
-    const auto parameters = nn::named_parameters(model);
-    ASSERT_EQ(parameters.size(), expected["grads"].size());
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const auto k = static_cast<int64_t>(i < 8 ? i : i + 12);
-      parameters[i].parameter.set(filled(parameters[i].parameter->shape(), k));
-    }
-    const Tensor x = filled({2, 6, 8}, 7).to(kFloat64).as_leaf();
-    Tape tape;
-    const Tensor y = model(x, causal ? nn::causal_mask(6) : Tensor());
-    expect_like_stored(y, expected["y"], "y");
-    const Tensor loss = sum(y * filled({2, 6, 8}, 5).to(kFloat64)) + sum(y * y);
-    EXPECT_NEAR(loss.item(), expected["loss"].get<double>(), 1e-9);
-    const Gradients grads = tape.backward(loss);
-    expect_like_stored(grads[x], expected["dx"], "dx");
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      expect_like_stored(grads[parameters[i].parameter], expected["grads"][i], parameters[i].name);
-    }
+    const Tensor mask = causal ? nn::causal_mask(6) : Tensor();
+    expect_stored_gradients(
+        model, [&](const Tensor& x) { return model(x, mask); }, expected, 1e-10,
+        [](int64_t i) { return i < 8 ? i : i + 12; });
   }
 }
 
@@ -152,7 +125,7 @@ TEST(Positions, FullyMaskedRowsGiveZerosForEveryKind) {
   for (const bool values : {false, true}) {
     for (const std::string_view kind : nn::position_names()) {
       SCOPED_TRACE(kind);
-      nn::PositionOptions options = kSmall;
+      nn::PositionOptions options = kSmallDistances;
       options.of<nn::ShawOptions>().values = values;
       SelfAttention model(nn::positions_named(kind), false, options);
       const Tensor x = randn({2, 3, 8}).as_leaf();

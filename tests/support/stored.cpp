@@ -11,7 +11,15 @@
 
 namespace tapegrad::tests {
 
-Json stored(const std::string& file) { return Json::parse(slurp(std::string(kTestsDir) + "/data/" + file)); }
+std::string data_path(const std::string& name) { return std::string(kTestsDir) + "/data/" + name; }
+
+Json stored(const std::string& file) { return Json::parse(slurp(data_path(file))); }
+
+Json json_in_page(const std::string& html) {
+  constexpr std::string_view kMark = "application/json\">";
+  const std::size_t at = html.find(kMark) + kMark.size();
+  return Json::parse(html.substr(at, html.find("</script>", at) - at));
+}
 
 Json& at_path(Json& json, std::string_view path) {
   if (path.empty()) return json;

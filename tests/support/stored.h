@@ -12,8 +12,12 @@
 
 namespace tapegrad::tests {
 
-// The file of this name in tests/data.
+// The path of a file or folder in tests/data.
+std::string data_path(const std::string& name);
+// The JSON in such a file.
 Json stored(const std::string& file);
+// The JSON in a page, which its script reads.
+Json json_in_page(const std::string& html);
 // The value at a path such as "/model/merges/0", which is added if it is missing.
 Json& at_path(Json& json, std::string_view path);
 // The objects in the lines of a file.

@@ -30,15 +30,12 @@ TEST(Explain, DrawsAnotherExample) {
 }
 
 TEST(Command, UnknownKernelsAreAWrongRequest) {
-  ::setenv("TAPEGRAD_KERNELS", "foo", 1);
-  const Ran ran = run_command({"explain", "copy"});
-  ::unsetenv("TAPEGRAD_KERNELS");
-  expect_error(ran, 2,
-               {"[kernels] expected TAPEGRAD_KERNELS to be one of " + names_of_available_families() + ", got \"foo\""});
-  ::setenv("TAPEGRAD_PRODUCTS", "mkl", 1);
-  const Ran other = run_command({"explain", "copy"});
-  ::unsetenv("TAPEGRAD_PRODUCTS");
-  expect_error(other, 2, {"[products] expected TAPEGRAD_PRODUCTS to be one of auto, blis, own, got \"mkl\""});
+  const auto said = [](const std::string& variable) {
+    return rejected(run_command({"explain", "copy"}, {.environment = {variable}}));
+  };
+  EXPECT_EQ(said("TAPEGRAD_KERNELS=foo"), "exit 2: [kernels] expected TAPEGRAD_KERNELS to be one of " +
+                                              names_of_available_families() + ", got \"foo\"");
+  EXPECT_TEXT(said("TAPEGRAD_PRODUCTS=mkl"));
 }
 
 TEST(Command, TokenizersAndTokensNeedAWritableFolder) {
@@ -92,7 +89,7 @@ using Train = InAFolder;
 
 TEST_F(Train, WritesItsFiles) {
   const std::string out = folder / "deep/run";
-  const Ran ran = successful(run_command(tiny_run("copy", out), folder));
+  const Ran ran = train_tiny(folder, "copy", "deep/run");
   expect_parts(ran.out, {"Epoch 0, Average Loss: ", ", Learning Rate: 0.000100\n", "Model saved to "});
   EXPECT_NE(ran.out.find("wrong"), std::string::npos) << "of the rows of the last step";
   EXPECT_EQ(ran.out.find("\n0."), std::string::npos) << ran.out;
@@ -122,8 +119,7 @@ TEST_F(Train, WritesItsFiles) {
   const std::string report = slurp(out + "/report.html");
   expect_parts(report, {"<svg", "Loss (", "Accuracy (", "Learning rate (constant)", "encoder layer 0, head 1",
                         "decoder layer 0, head 0", "cross layer 0, head 1", "--intermediate-size", "</html>"});
-  EXPECT_EQ(report.find("http://"), std::string::npos);
-  EXPECT_EQ(report.find("https://"), std::string::npos);
+  EXPECT_EQ(report.find("://"), std::string::npos);
 
   // The last run is found without a name, and fails a target that it cannot reach.
   expect_error(run_command({"test", "copy", "--count", "50"}, folder), 1, {"[test copy] exact match"});
@@ -141,22 +137,20 @@ TEST_F(Train, WritesItsFiles) {
 TEST_F(Train, NoEpochsWriteTheUntrainedModel) {
   for (const std::string& task : names_of_tasks()) {
     const std::string run = folder / task;
-    successful(run_command(tiny_run(task, run, {"--num-epochs", "0"}), folder));
+    train_tiny(folder, task, task, {"--num-epochs", "0"});
     EXPECT_NE(slurp(run + "/report.html").find("</html>"), std::string::npos);
     EXPECT_TRUE(slurp(run + "/metrics.jsonl").starts_with("{\"bits\":"));
     successful(run_command({"test", task, "--model", run, "--count", "20", "--target", "0"}));
-    successful(run_command(tiny_run(task, run, {"--num-epochs", "0", "--resume"}), folder));
+    train_tiny(folder, task, task, {"--num-epochs", "0", "--resume"});
   }
 }
 
 TEST_F(Train, NoProgressPrintsNothing) {
-  const Ran ran = successful(run_command(tiny_run("copy", folder / "run", {"--no-progress"}), folder));
-  EXPECT_EQ(ran.out.find("Epoch"), std::string::npos);
+  EXPECT_EQ(train_tiny(folder, "copy", "run", {"--no-progress"}).out.find("Epoch"), std::string::npos);
 }
 
 TEST_F(Train, NoamScheduleReachesTheMetrics) {
-  successful(run_command(tiny_run("copy", folder / "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"}),
-                         folder));
+  train_tiny(folder, "copy", "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"});
   for (const Json& line : json_lines(folder / "run/metrics.jsonl")) {
     if (!line.contains("step")) continue;
     const double step = line["step"];
@@ -167,9 +161,9 @@ TEST_F(Train, NoamScheduleReachesTheMetrics) {
 
 TEST_F(Train, PutsAnEarlierRunAside) {
   const std::string out = folder / "run";
-  successful(run_command(tiny_run("copy", out), folder));
+  train_tiny(folder, "copy", "run");
   const std::string model = slurp(out + "/model.safetensors"), metrics = slurp(out + "/metrics.jsonl");
-  expect_parts(successful(run_command(tiny_run("copy", out, {"--seed", "1"}), folder)).err, {"previous-1"});
+  expect_parts(train_tiny(folder, "copy", "run", {"--seed", "1"}).err, {"previous-1"});
   EXPECT_EQ(slurp(out + "/previous-1/model.safetensors"), model);
   EXPECT_EQ(slurp(out + "/previous-1/metrics.jsonl"), metrics);
   EXPECT_NE(slurp(out + "/model.safetensors"), model);
@@ -229,7 +223,7 @@ TEST_F(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {
 
 TEST_F(Resume, OtherSettingsAreRejectedByName) {
   const std::string out = folder / "run";
-  successful(run_command(tiny_run("copy", out), folder));
+  train_tiny(folder, "copy", "run");
   const std::string model = slurp(out + "/model.safetensors");
   EXPECT_TEXT(rejected(run_command({"train", "copy", "--out", out, "--resume", "--seed", "3", "--batch-size", "5"})));
   successful(run_command({"train", "copy", "--out", out, "--resume", "--seed", "0"}, folder));
@@ -237,13 +231,11 @@ TEST_F(Resume, OtherSettingsAreRejectedByName) {
 }
 
 TEST_F(Resume, TheSameOptions) {
-  const Arguments words = tiny_run("copy", folder / "run", {"--seq-length", "30", "--max-position-embeddings", "0"});
-  successful(run_command(words, folder));
-  const Arguments again{"train", "copy", "--out", folder / "run", "--resume", "--max-position-embeddings"};
-  for (const char* positions : {"0", "30"}) {
-    successful(run_command(joined(again, {positions}), folder));
-  }
-  EXPECT_TEXT(rejected(run_command(joined(again, {"8"}), folder)));
+  train_tiny(folder, "copy", "run", {"--seq-length", "30", "--max-position-embeddings", "0"});
+  const CommandLine resumed{{"train", "copy", "--out", folder / "run", "--resume", "--max-position-embeddings"},
+                            folder};
+  for (const char* positions : {"0", "30"}) successful(resumed({positions}));
+  EXPECT_TEXT(rejected(resumed({"8"})));
 }
 
 TEST(Threads, AnyNumberGivesTheSameBytesOver200Steps) {

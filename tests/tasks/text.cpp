@@ -29,7 +29,7 @@ data::TextLoader loader_of(const Json& one) {
 Ids firsts(const data::TextBatch& batch) { return batch.inputs.select(1, 0).contiguous().to_vector<int64_t>(); }
 
 const Json& text_golden() {
-  static const Json json = Json::parse(slurp(fs::path(kTestsDir) / "data/text.json"));
+  static const Json json = stored("text.json");
   return json;
 }
 

@@ -58,8 +58,8 @@ std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
 void prepare(const TemporaryFolder& folder) {
   spill(folder / "text.txt", "aaaa");
   successful(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}));
-  successful(run_command(tiny_run("copy", folder / "run"), folder));
-  successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
+  train_tiny(folder, "copy", "run");
+  train_small_gpt(folder, "gpt", {"--max-steps", "2"});
 }
 
 // A launcher such as mpirun or srun also starts jobs that know nothing of each other: each prints its results. Only

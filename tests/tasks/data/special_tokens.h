@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/autograd/io/internal/json_value.h>
-#include <tapegrad/test_paths.h>
+#include <tapegrad/tests/support/stored.h>
 #include <tapegrad/train/data/tokenizer_files.h>
 
 #include <initializer_list>
@@ -12,7 +12,7 @@
 namespace tapegrad::tests {
 
 // GPT-2's vocabulary, its first 1000 merges.
-inline const std::string kCut = std::string(kTestsDir) + "/data/gpt2_cut";
+inline const std::string kCut = data_path("gpt2_cut");
 
 // The same with more special tokens.
 inline std::unique_ptr<data::Tokenizer> cut_with(std::initializer_list<const char*> special) {

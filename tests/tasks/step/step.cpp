@@ -114,8 +114,6 @@ TEST(ExplainStep, ThePageHasTheOperationsOfEveryActivation) {
   expect_parts(error_of([] { require_on_page("hardshrink"); }), {"softmax, log_softmax, ", "got hardshrink"});
 }
 
-bool has_node() { return run_program({"sh", "-c", "command -v node"}).code == 0; }
-
 // What the script finds on a page; its numbers equal those of the library.
 json replayed(const std::string& page, double tolerance = 1e-6, const std::string& most = "100000") {
   const std::string sources = kSourceDir;
@@ -137,7 +135,7 @@ json replayed(const std::string& page, double tolerance = 1e-6, const std::strin
 // of what tapegrad is built with: skipped without one. The numbers that the page starts from are compared by the tests
 // above.
 TEST(ExplainStep, ThePageComputesTheSame) {
-  if (!has_node()) GTEST_SKIP() << "there is no node (Debian: nodejs)";
+  if (!has_program("node")) GTEST_SKIP() << "there is no node (Debian: nodejs)";
   const TemporaryFolder folder;
   std::vector<std::pair<std::string, Arguments>> runs{{"addition", {}},
                                                       {"parser", {}},
@@ -165,7 +163,7 @@ TEST(ExplainStep, ThePageComputesTheSame) {
 
 // The steps of models of a program's own, in float32 or float64: a page of any nn::watch.
 TEST(ExplainStep, OwnModels) {
-  if (!has_node()) GTEST_SKIP() << "there is no node (Debian: nodejs)";
+  if (!has_program("node")) GTEST_SKIP() << "there is no node (Debian: nodejs)";
   manual_seed(1);
   const TemporaryFolder folder;
   const Tensor ids = tensor({{1, 2, 3, 4, 5}}), target = tensor({{2, 3, 4, 5, 6}});
@@ -219,19 +217,9 @@ TEST(ExplainStep, Base64) {
 
 TEST(ExplainStep, Errors) {
   const TemporaryFolder folder;
-  const std::string copy = trained(folder, "copy"), gpt = trained(folder, "gpt");
-  const auto explain = [](const Arguments& more) { return run_command(joined({"explain", "step"}, more)); };
-  expect_error(explain({}), 2, {"[--model] expected the folder or model file of a run, got none"});
-  expect_error(explain({"--model", copy, "--text", "1 9"}), 2,
-               {"[--text] expected tokens from 1 to 5, such as \"1 2 3\", got \"1 9\""});
-  expect_error(explain({"--model", copy, "--text", " "}), 2, {"[--text] expected 1 to ", " tokens, got 0"});
-  expect_error(explain({"--model", gpt}), 2, {"[--text] expected the text that the GPT reads, got none"});
-  expect_error(explain({"--model", gpt, "--text", "T"}), 2, {"[--text] expected at least two tokens"});
-  expect_error(explain({"--model", copy, "--limit", "0.01"}), 1,
-               {"[explain step] expected a page of at most 0.01 MB, got 0.", "raise --limit"});
-  const TemporaryFolder other;
-  expect_error(explain({"--model", trained(other, "copy", {"--attention", "reformer"})}), 2,
-               {"[--model] expected a model of operations that the page can compute (", "got "});
+  for (const char* task : {"copy", "gpt"}) trained(folder, task);
+  train_tiny(folder, "copy", "reformer", {"--attention", "reformer", "--max-steps", "1"});
+  expect_errors("tasks/errors/runs.txt", "explain step", folder);
 }
 
 }  // namespace

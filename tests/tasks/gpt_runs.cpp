@@ -1,8 +1,9 @@
 // Runs of `train gpt`: resumption, the best model, early stops, and folders that have other models.
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/settings/bad_request.h>
-#include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/runs/verdict_run.h>
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/train/metrics.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -115,14 +116,9 @@ TEST_F(GptRun, ADamagedTokenFileIsAnError) {
 TEST_F(GptRun, TrainsInBFloat16) {
   train_small_gpt(folder, "whole", {"--dtype", "bfloat16"});
   train_small_gpt(folder, "wide");
-  const auto last_loss = [&](const std::string& name) {
-    double loss = 0;
-    for (const Json& m : json_lines(folder / (name + "/metrics.jsonl")))
-      if (m.contains("step")) loss = m["loss"];
-    return loss;
-  };
-  EXPECT_NE(last_loss("whole"), last_loss("wide"));
-  EXPECT_NEAR(last_loss("whole"), last_loss("wide"), 0.02);
+  const double narrow = losses_in(folder / "whole").back(), wide = losses_in(folder / "wide").back();
+  EXPECT_NE(narrow, wide);
+  EXPECT_NEAR(narrow, wide, 0.02);
   EXPECT_NE(slurp(folder / "whole/report.html").find("bfloat16"), std::string::npos);
   EXPECT_EQ(load_safetensors(folder / "whole/model.safetensors").tensors[0].tensor.dtype(), kFloat32);
 
@@ -161,15 +157,6 @@ TEST_F(GptRun, AResumedRunIsLockedBeforeItIsRead) {
   spill(folder / "run/checkpoint", "half");
   for (const char* kind : {"gpt", "copy", "classify"})
     EXPECT_TEXT(rejected(run_command({"train", kind, "--out", folder / "run", "--resume"})));
-}
-
-TEST_F(GptRun, ARejectedRunLeavesNoFolder) {
-  for (const Arguments& words : {Arguments{"gpt", "--text", "/nowhere"}, Arguments{"gpt", "--freeze", "nothing"},
-                                 Arguments{"copy", "--hidden-size", "15"}, Arguments{"classify", "--data", "/nowhere"},
-                                 Arguments{"answer", "--context", "1"}}) {
-    EXPECT_EQ(run_command(joined(joined({"train"}, words), {"--out", folder / "run"})).code, 2);
-    EXPECT_FALSE(std::filesystem::exists(folder / "run")) << words[0];
-  }
 }
 
 // Options that are not settings of the run are those of the command that resumes it.
@@ -212,13 +199,10 @@ TEST_F(GptRun, AResumedRunReportsEverySample) {
 
 TEST_F(GptRun, KeepsTheBestModel) {
   train_small_gpt(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"});
-  std::string best = "none";
-  double least = kInf;
-  for (const Json& json : json_lines(folder / "run/metrics.jsonl")) {
-    if (!json.contains("validation_loss") || json["validation_loss"].get<double>() >= least) continue;
-    least = json["validation_loss"], best = std::to_string(json["step"].get<int64_t>());
-  }
-  EXPECT_EQ(load_safetensors(folder / "run/best.safetensors").metadata.at("steps"), best);
+  const auto steps = train::read_metrics(folder / "run/metrics.jsonl").steps;
+  const auto best = std::ranges::min_element(
+      steps, {}, [](const train::StepMetrics& step) { return step.validation_loss.value_or(kInf); });
+  EXPECT_EQ(load_safetensors(folder / "run/best.safetensors").metadata.at("steps"), std::to_string(best->step));
   successful(run_command({"generate", "gpt", "--model", folder / "run/best.safetensors", "--prompt", "The"}));
 }
 

@@ -7,6 +7,7 @@
 #include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/train/metrics.h>
 #include <tapegrad/train/progress.h>
 
 #include <chrono>
@@ -23,12 +24,6 @@ std::vector<Json> decided(const std::string& file) {
   return all;
 }
 
-TEST(Explain, DrawsAnotherExample) {
-  const Ran ran = successful(run_command({"explain", "copy", "--seq-length", "3", "--seed", "4"}));
-  EXPECT_NE(ran.out.find("Sequence length: 3"), std::string::npos);
-  EXPECT_EQ(ran.out, run_command({"explain", "copy", "--seq-length", "3", "--seed", "4"}).out);
-}
-
 TEST(Command, UnknownKernelsAreAWrongRequest) {
   const auto said = [](const std::string& variable) {
     return rejected(run_command({"explain", "copy"}, {.environment = {variable}}));
@@ -36,16 +31,6 @@ TEST(Command, UnknownKernelsAreAWrongRequest) {
   EXPECT_EQ(said("TAPEGRAD_KERNELS=foo"), "exit 2: [kernels] expected TAPEGRAD_KERNELS to be one of " +
                                               names_of_available_families() + ", got \"foo\"");
   EXPECT_TEXT(said("TAPEGRAD_PRODUCTS=mkl"));
-}
-
-TEST(Command, TokenizersAndTokensNeedAWritableFolder) {
-  const TemporaryFolder folder;
-  const std::string text = folder / "text.txt";
-  spill(text, "abcabc");
-  EXPECT_TEXT(rejected(run_command({"tokenize", "--train", "bpe", "--out", "/proc/y", "--text", text})));
-  successful(run_command({"tokenize", "--train", "char", "--out", folder / "abc", "--text", text}));
-  EXPECT_TEXT(rejected(run_command({"tokenize", "--tokenizer", folder / "abc", "--text", text, "--save", "/proc/x"})));
-  EXPECT_TEXT(rejected(run_command({"tokenize", "--tokenizer", folder / "abc"}, {.input = "abd"})));
 }
 
 // The speed is that since the last line: it includes pauses, and steps that were not shown.
@@ -78,11 +63,6 @@ TEST(Progress, NamesTheUnit) {
   EXPECT_TRUE(Pattern("loss 1\\.0000, [0-9]+\\.[0-9]k images/s, ").found(told(1'000'000)));
   EXPECT_TRUE(Pattern(" [0-9]+ images/s, ").found(told(20)));
   EXPECT_TRUE(Pattern(" [0-9]\\.[0-9] images/s, ").found(told(1)));
-}
-
-TEST(Command, WithoutAModelTheErrorHasAHint) {
-  const TemporaryFolder folder;
-  expect_error(run_command({"test", "copy"}, folder), 2, {"out/copy/model.safetensors", "tapegrad train copy"});
 }
 
 using Train = InAFolder;
@@ -145,17 +125,12 @@ TEST_F(Train, NoEpochsWriteTheUntrainedModel) {
   }
 }
 
-TEST_F(Train, NoProgressPrintsNothing) {
-  EXPECT_EQ(train_tiny(folder, "copy", "run", {"--no-progress"}).out.find("Epoch"), std::string::npos);
-}
-
 TEST_F(Train, NoamScheduleReachesTheMetrics) {
   train_tiny(folder, "copy", "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"});
-  for (const Json& line : json_lines(folder / "run/metrics.jsonl")) {
-    if (!line.contains("step")) continue;
-    const double step = line["step"];
-    EXPECT_NEAR(line["lr"].get<double>(),
-                0.5 / std::sqrt(8.0) * std::min(1 / std::sqrt(step), step * std::pow(20, -1.5)), 1e-9);
+  const auto steps = train::read_metrics(folder / "run/metrics.jsonl").steps;
+  for (const train::StepMetrics& m : steps) {
+    const auto step = static_cast<double>(m.step);
+    EXPECT_NEAR(m.lr, 0.5 / std::sqrt(8.0) * std::min(1 / std::sqrt(step), step * std::pow(20, -1.5)), 1e-9);
   }
 }
 

@@ -165,6 +165,7 @@ TEST(CommandNumbers, AreOfBaseTen) {
   EXPECT_EQ(explain("8", "18446744073709551615").code, 0);
   EXPECT_EQ(explain("8", "00018446744073709551615").code, 0);
   EXPECT_EQ(explain("3", "000").out, explain("3", "0").out);
+  expect_parts(explain("3", "0").out, {"Sequence length: 3"});
 }
 
 }  // namespace

@@ -116,6 +116,7 @@ TEST(CommandNext, ARunEndsWithItsFingerprintAndThreeCommands) {
   }
   const Ran quiet = successful(run_command(tiny_run("copy", "out/quiet", {"--no-progress"}), folder));
   EXPECT_TRUE(Pattern("\nbits( [0-9a-f]{4}){4}\n$").found(quiet.out)) << quiet.out;
+  EXPECT_EQ(quiet.out.find("Epoch"), std::string::npos) << quiet.out;
 }
 
 TEST(CommandNext, WordsOfAShell) {

@@ -2,6 +2,7 @@
 #include <tapegrad/command/verbs.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/language/texts.h>
+#include <tapegrad/tests/house/sources.h>
 #include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/drawing/tables.h>
@@ -10,7 +11,6 @@
 namespace tapegrad::tests {
 namespace {
 
-namespace fs = std::filesystem;
 using Pieces = std::multiset<std::string>;
 
 // Options, numbers and placeholders, as "--lr", "-1.5" and "{message}". A Korean sentence may begin with "3분의 1" for
@@ -45,16 +45,12 @@ const std::set<std::string>& texts_of_calls() {
   static const std::set<std::string> kTexts = [] {
     std::set<std::string> texts{std::string(drawing::shades_legend()), "encoder self-attention",
                                 "decoder self-attention", "cross-attention (decoder to encoder)"};
-    for (const char* const layer : {"../tasks", "../tutorials", "../command"}) {
-      for (const auto& entry : fs::recursive_directory_iterator(fs::path(kTestsDir) / layer)) {
-        if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
-        const std::string source = slurp(entry.path());
-        for (const std::string call : {"said(", "shown(", "translatable("}) {
-          for (std::size_t at = 0; (at = source.find(call, at)) != std::string::npos;) {
-            at += call.size();
-            const std::string text = literal_at(source, at);
-            if (!text.empty()) texts.insert(text);
-          }
+    for (const auto& [path, source] : texts_of(kSources, {"tasks", "tutorials", "command"})) {
+      for (const std::string call : {"said(", "shown(", "translatable("}) {
+        for (std::size_t at = 0; (at = source.find(call, at)) != std::string::npos;) {
+          at += call.size();
+          const std::string text = literal_at(source, at);
+          if (!text.empty()) texts.insert(text);
         }
       }
     }

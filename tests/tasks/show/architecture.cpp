@@ -1,5 +1,6 @@
 // `tapegrad show architecture`: the parts of a model compute what it computes, and their drawing is readable.
 #include <tapegrad/tasks/architecture/architecture.h>
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/pictures/shown.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
@@ -13,26 +14,6 @@ namespace {
 
 using namespace tests;
 using Faults = std::vector<std::string>;
-
-nn::TransformerConfig small_transformer() {
-  return {.vocab_size = 11,
-          .hidden_size = 16,
-          .num_hidden_layers = 2,
-          .num_attention_heads = 2,
-          .intermediate_size = 24,
-          .max_position_embeddings = 6};
-}
-nn::GPTConfig small_gpt_config() {
-  return {.vocab_size = 13, .context_length = 8, .emb_dim = 16, .n_heads = 4, .n_layers = 3};
-}
-nn::LlamaConfig small_llama() {
-  return {.vocab_size = 17,
-          .hidden_size = 16,
-          .intermediate_size = 20,
-          .num_hidden_layers = 2,
-          .num_attention_heads = 4,
-          .num_key_value_heads = 2};
-}
 
 struct Rectangle {
   double x, y, width, height;
@@ -125,13 +106,13 @@ TEST(Architecture, RunsATransformerPartByPart) {
   for (const std::string_view kind : nn::position_names()) {
     for (const bool post_norm : {false, true}) {
       SCOPED_TRACE(fmt::format("{}, {}", kind, post_norm));
-      nn::TransformerConfig config = small_transformer();
+      nn::TransformerConfig config = small_transformer(11, 6);
       config.positions = nn::positions_named(kind);
       config.post_norm = post_norm;
       expect_transformer(config);
     }
   }
-  nn::TransformerConfig config = small_transformer();
+  nn::TransformerConfig config = small_transformer(11, 6);
   config.activation = nn::Activation::gelu;
   config.max_position_embeddings = 1;
   config.hidden_size = 1024;
@@ -143,13 +124,13 @@ TEST(Architecture, RunsATransformerPartByPart) {
 TEST(Architecture, RunsAGPTPartByPart) {
   for (const std::string_view kind : nn::position_names()) {
     SCOPED_TRACE(kind);
-    nn::GPTConfig config = small_gpt_config();
+    nn::GPTConfig config = small_decoder(13, 8);
     config.positions = nn::positions_named(kind);
     expect_decoder<nn::GPTModel>(config);
   }
-  nn::GPTConfig config = small_gpt_config();
+  nn::GPTConfig config = small_decoder(13, 8);
   config.tied_head = config.qkv_bias = true;
-  config.n_kv_heads = 2;
+  config.n_kv_heads = 1;
   config.n_layers = 1;
   expect_decoder<nn::GPTModel>(config);
 }
@@ -164,7 +145,11 @@ TEST(Architecture, RunsALlamaPartByPart) {
 }
 
 TEST(Architecture, LayersAreDrawnOnceAndModulesInsideAreListed) {
-  nn::GPTModel model(small_gpt_config());
+  nn::GPTConfig config = small_decoder(13, 8);
+  config.emb_dim = 16;
+  config.n_heads = 4;
+  config.n_layers = 3;
+  nn::GPTModel model(config);
   const Architecture found = architecture_of(model);
   ASSERT_EQ(found.stacks.size(), 1U);
   const Stack& stack = found.stacks[0];

@@ -14,6 +14,8 @@ namespace tapegrad::tests {
 
 // The path of a file or folder in tests/data.
 std::string data_path(const std::string& name);
+// GPT-2's vocabulary with its first 1000 merges.
+inline const std::string kCut = data_path("gpt2_cut");
 // The JSON in such a file.
 Json stored(const std::string& file);
 // The JSON in a page, which its script reads.

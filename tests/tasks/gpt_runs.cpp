@@ -26,8 +26,6 @@ void expect_same_end(GPTOptions options, const std::string& model) {
 
 class GptRun : public InAFolder {
  protected:
-  // GPT-2's vocabulary, its first 1000 merges.
-  const std::string cut = data_path("gpt2_cut");
   // Continues the run in a subfolder with these options.
   Ran resume(const std::string& run, const Arguments& more = {}) const {
     return run_command(joined({"train", "gpt", "--resume", "--out", folder / run}, more));
@@ -35,7 +33,7 @@ class GptRun : public InAFolder {
   // Writes a text as a token file.
   void save_tokens(const std::string& name, const std::string& text) const {
     spill(folder / "one.txt", text);
-    successful(run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", folder / name}));
+    successful(run_command({"tokenize", "--tokenizer", kCut, "--text", folder / "one.txt", "--save", folder / name}));
   }
 };
 
@@ -58,7 +56,7 @@ TEST_F(GptRun, TrainsOnSeveralTokenFiles) {
   save_tokens("b,1.tokens", "One two three, and four: " + kGPTText);
   const std::string text = (folder / "a.tokens") + ":1.5," + (folder / "b") + ",1.tokens", two = folder / "a.tokens";
   const auto run = [&](const std::string& name, const std::string& texts, const Arguments& more = {}) {
-    return run_command(small_gpt_run(folder, name, joined({"--text", texts, "--tokenizer", cut}, more)));
+    return run_command(small_gpt_run(folder, name, joined({"--text", texts, "--tokenizer", kCut}, more)));
   };
   expect_error(run("x", text), 2, {"[--text] there is no file " + (folder / "b")});
   std::filesystem::rename(folder / "b,1.tokens", folder / "b.tokens");
@@ -71,7 +69,7 @@ TEST_F(GptRun, TrainsOnSeveralTokenFiles) {
   EXPECT_FALSE(slurp(folder / "other/model.safetensors") == model);
 
   GPTOptions options = small_gpt_options(folder);
-  options.text = mixed, options.tokenizer = cut;
+  options.text = mixed, options.tokenizer = kCut;
   expect_same_end(options, folder / "whole/model.safetensors");
 
   // A single file: PyTorch's order unless another one is chosen.
@@ -97,7 +95,7 @@ TEST_F(GptRun, ADamagedTokenFileIsAnError) {
   const Arguments verify{"tokenize", "--verify", tokens};
   const Ran good = successful(run_command(verify));
   EXPECT_TRUE(good.out.starts_with(tokens + ": ") && good.out.ends_with(" tokens, undamaged\n")) << good.out;
-  const Arguments on_tokens{"--text", tokens, "--tokenizer", cut, "--max-steps", "2"};
+  const Arguments on_tokens{"--text", tokens, "--tokenizer", kCut, "--max-steps", "2"};
   train_small_gpt(folder, "run", on_tokens);
   std::string bytes = slurp(tokens);
   std::swap(bytes[256], bytes[256 + 2 * 9]);
@@ -155,8 +153,7 @@ TEST_F(GptRun, TheSameOptionsResume) {
 TEST_F(GptRun, AResumedRunIsLockedBeforeItIsRead) {
   const train::RunFolder taken(folder / "run");
   spill(folder / "run/checkpoint", "half");
-  for (const char* kind : {"gpt", "copy", "classify"})
-    EXPECT_TEXT(rejected(run_command({"train", kind, "--out", folder / "run", "--resume"})));
+  expect_errors("tasks/errors/runs.txt", "a run that is locked", folder);
 }
 
 // Options that are not settings of the run are those of the command that resumes it.
@@ -251,8 +248,7 @@ TEST_F(GptRun, ARunThatDivergesStopsBeforeItPrintsLosses) {
 TEST_F(GptRun, RunsOfAnotherTaskAreNotContinued) {
   train_small_gpt(folder, "gpt", {"--max-steps", "1"});
   train_tiny(folder, "copy", "copy");
-  for (const auto& [task, run] : {std::pair{"copy", "gpt"}, {"addition", "copy"}, {"gpt", "copy"}})
-    EXPECT_TEXT(rejected(run_command({"train", task, "--resume", "--out", folder / run})));
+  expect_errors("tasks/errors/runs.txt", "runs of another task", folder);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Windows, batches and token files: PyTorch's order number for number, and invalid files.
 #include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/tests/tasks/data/special_tokens.h>
 #include <tapegrad/train.h>
 
 namespace tapegrad::tasks {

@@ -21,8 +21,7 @@ std::vector<std::string> files_in(const fs::path& folder) {
 using NewProject = InAFolder;
 
 TEST_F(NewProject, HasTheFilesOfItsKind) {
-  const std::vector<std::string> formats = data::image_formats();
-  const bool has_png = std::find(formats.begin(), formats.end(), "PNG") != formats.end();
+  const bool has_png = std::ranges::count(data::image_formats(), "PNG") > 0;
   for (const auto& [kind, file] :
        std::map<std::string, std::string>{{"csv", "table.csv"}, {"images", ""}, {"text", "text.txt"}, {"layer", ""}}) {
     SCOPED_TRACE(kind);

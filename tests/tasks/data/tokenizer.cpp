@@ -1,6 +1,5 @@
 // Tokenizers against Hugging Face's and tiktoken on texts that are hard to split, and their files, valid and invalid.
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/tests/tasks/data/special_tokens.h>
 #include <tapegrad/train.h>
 
 #include <ctime>

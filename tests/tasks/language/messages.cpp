@@ -184,12 +184,6 @@ TEST(KoreanMessages, OptionAndLocaleChooseThem) {
   EXPECT_NE(run_command({"--lang", "ko", "help"}).out.find("\n학습과 사용:\n"), std::string::npos);
 }
 
-TEST(KoreanMessages, ErrorsStayEnglish) {
-  expect_error(run_command({"--lang", "ko", "train", "copi"}), 2, {"unknown task \"copi\"", "did you mean copy"});
-  expect_error(run_command({"--lang", "fr", "help"}), 2, {"--lang", "expected one of ko, en, got \"fr\""});
-  expect_error(run_command({"help", "--lang"}), 2, {"--lang", "expected a value, got none"});
-}
-
 // Essays are files with parts in both languages; what is computed takes the places of {name}.
 TEST(KoreanMessages, EssaysHaveTheSamePlacesInBothLanguages) {
   const Pattern heading("\n\\[([a-z.]*)en\\]"), places("\\{[a-z_0-9]+\\}");

@@ -22,13 +22,6 @@ std::map<std::string, std::vector<float>> values_of(const nn::AnyDecoder& model)
   return values;
 }
 
-void copy_model(const std::string& to) {
-  std::filesystem::create_directories(to);
-  for (const char* file : {"config.json", "model.safetensors", "tokenizer.json"})
-    std::filesystem::copy_file(kHuggingFace + "/" + file, to + "/" + file,
-                               std::filesystem::copy_options::overwrite_existing);
-}
-
 using GptFrom = InAFolder;
 
 TEST_F(GptFrom, FirstLossesAreThoseOfTransformers) {
@@ -87,7 +80,7 @@ TEST_F(GptFrom, FreezesAndResumes) {
 }
 
 TEST_F(GptFrom, AResumedRunNeedsNothingButItsFolder) {
-  copy_model(folder / "base");
+  std::filesystem::copy(kHuggingFace, folder / "base");
   const Arguments words = verdict_run(folder / "run", {"--from", folder / "base", "--freeze", "pos_emb.*", "--freeze",
                                                        "final_norm.*", "--max-steps", "2"});
   successful(run_command(words));
@@ -114,7 +107,7 @@ TEST_F(GptFrom, ARunOfOursIsContinuedAsANewRun) {
 
 TEST_F(GptFrom, DamagedAndMixedFoldersAreRejectedByName) {
   const std::string hf = folder / "hf";
-  copy_model(hf);
+  std::filesystem::copy(kHuggingFace, hf);
   const auto train = [&](const Arguments& more) { return run_command(verdict_run(folder / "out", more)); };
   const auto from = [&](const std::string& what) { return train({"--from", what, "--max-steps", "1"}); };
   const auto with = [&](const std::string& file, const std::string& bytes) {

@@ -78,9 +78,11 @@ Ran run_program(const Arguments& program, const RunSetting& setting) {
       const rlimit limit{static_cast<rlim_t>(setting.largest_file), static_cast<rlim_t>(setting.largest_file)};
       if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(126);
     }
+    if (setting.in_child) setting.in_child();
     ::execvp(argv.front(), argv.data());
     ::_exit(127);
   }
+  if (setting.meanwhile) setting.meanwhile(child);
   const auto start = std::chrono::steady_clock::now();
   int status = 0;
   while (::waitpid(child, &status, setting.kill_after_seconds >= 0 ? WNOHANG : 0) == 0) {
@@ -93,6 +95,8 @@ Ran run_program(const Arguments& program, const RunSetting& setting) {
   }
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), slurp(out), slurp(err)};
 }
+
+bool has_program(const std::string& name) { return run_program({"sh", "-c", "command -v " + name}).code == 0; }
 
 Ran successful(Ran ran, const char* file, int line) {
   if (ran.code == 0) return ran;

@@ -28,14 +28,24 @@ struct RunSetting {
   std::string input = {};             // its standard input
   // The file for its standard output, "closed" for none, "no reader" for a pipe that nobody reads; empty: Ran::out.
   std::string output = {};
-  std::string errors = {};     // the same for standard error and Ran::err
-  bool closed_input = false;   // it has no standard input
-  Arguments environment = {};  // "NAME=value", besides that of the test
+  std::string errors = {};                  // the same for standard error and Ran::err
+  bool closed_input = false;                // it has no standard input
+  Arguments environment = {};               // "NAME=value", besides that of the test
+  std::function<void()> in_child = {};      // called in its process before it starts
+  std::function<void(int)> meanwhile = {};  // called with its process id while it runs
 };
 
 Ran run_command(const Arguments& arguments, const RunSetting& setting = {});
 // The same for any program, which is looked for in PATH.
 Ran run_program(const Arguments& program, const RunSetting& setting = {});
+bool has_program(const std::string& name);
+
+// The command with these words first: call(more) adds others.
+struct CommandLine {
+  Arguments first;
+  RunSetting setting = {};
+  Ran operator()(const Arguments& more = {}) const { return run_command(joined(first, more), setting); }
+};
 
 // `ran`, whose exit code must be 0: otherwise the test fails at the line of the call, and ends.
 Ran successful(Ran ran, const char* file = __builtin_FILE(), int line = __builtin_LINE());

@@ -12,11 +12,19 @@
 
 namespace tapegrad::tests {
 
+std::string data_path(const std::string& name) { return std::string(kTestsDir) + "/data/" + name; }
+
 const Json& stored(const std::string& file) {
   static std::map<std::string, Json> files;
   auto at = files.find(file);
-  if (at == files.end()) at = files.emplace(file, Json::parse(slurp(std::string(kTestsDir) + "/data/" + file))).first;
+  if (at == files.end()) at = files.emplace(file, Json::parse(slurp(data_path(file)))).first;
   return at->second;
+}
+
+Json json_in_page(const std::string& html) {
+  constexpr std::string_view kMark = "application/json\">";
+  const std::size_t at = html.find(kMark) + kMark.size();
+  return Json::parse(html.substr(at, html.find("</script>", at) - at));
 }
 
 Json& at_path(Json& json, std::string_view path) {

@@ -12,8 +12,14 @@
 
 namespace tapegrad::tests {
 
-// The file of this name in tests/data, which is read once.
+// The path of a file or folder in tests/data.
+std::string data_path(const std::string& name);
+// GPT-2's vocabulary with its first 1000 merges.
+inline const std::string kCut = data_path("gpt2_cut");
+// The JSON in such a file, which is read once.
 const Json& stored(const std::string& file);
+// The JSON in a page, which its script reads.
+Json json_in_page(const std::string& html);
 // The value at a path such as "/model/merges/0", which is added if it is missing.
 Json& at_path(Json& json, std::string_view path);
 // The objects in the lines of a file.

@@ -18,9 +18,7 @@ Tensor matrix(const json& values, int64_t rows, int64_t columns) {
 }
 
 void expect_all_near(const std::vector<double>& values, const json& expected, double room) {
-  ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    EXPECT_NEAR(values[i], expected[i].get<double>(), room * (1 + std::abs(expected[i].get<double>()))) << i;
+  expect_close(tensor(values, {static_cast<int64_t>(values.size())}), expected, {room, room}, "number");
 }
 
 // tests/data/attention_figures.json, made by make_attention_figures.py next to it.
@@ -87,9 +85,7 @@ void expect_analysis(const Arguments& arguments, const std::string& folder, std:
   EXPECT_EQ(faults_of_svg(slurp(folder + "/analysis.svg")), std::vector<std::string>());
   const std::string page = slurp(folder + "/attention.html");
   EXPECT_EQ(faults_of_page(page), std::vector<std::string>{"the page has <script"});  // the player
-  const std::string mark = "application/json\">";
-  const std::size_t at = page.find(mark) + mark.size();
-  const json player = json::parse(page.substr(at, page.find("</script>", at) - at));
+  const json player = json_in_page(page);
   ASSERT_EQ(player["heads"].size(), heads);
   for (const json& head : player["heads"]) {
     const std::size_t columns = head["columns"].size();
@@ -123,7 +119,7 @@ TEST_F(AttentionCommand, AnalysesEveryTask) {
     const int64_t heads =
         3 * tiny_options(task).config.num_attention_heads;  // of the encoder's layer and the decoder's
     const std::string run = folder / task;
-    successful(run_command(tiny_run(task, run, {"--max-steps", "2", "--no-progress"}), folder));
+    train_tiny(folder, task, task, {"--max-steps", "2", "--no-progress"});
     expect_analysis({"attention", task, "--model", run}, run, static_cast<std::size_t>(heads));
     const Ran plain = run_command({"attention", task, "--model", run});
     EXPECT_EQ(plain.out.find("Analysis of the heads"), std::string::npos);
@@ -138,7 +134,7 @@ TEST_F(AttentionCommand, AnalysesEveryTask) {
 }
 
 TEST_F(AttentionCommand, ShowsAGptsMaps) {
-  successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "2", "--n-layers", "2", "--no-progress"})));
+  train_small_gpt(folder, "run", {"--max-steps", "2", "--n-layers", "2", "--no-progress"});
   const std::string run = folder / "run", report = slurp(run + "/report.html");
   expect_parts(report, {"<h2>Attention</h2>", "layer 0, head 0", "layer 1, head 1"});
   EXPECT_EQ(faults_of_page(report), std::vector<std::string>());
@@ -151,9 +147,7 @@ TEST_F(AttentionCommand, ShowsAGptsMaps) {
                                              "1,2,3", "--quiet", "--out", folder / "else"}));
   EXPECT_FALSE(slurp(folder / "else/attention.svg").empty());
   EXPECT_EQ(by_ids.out.find("layer 0"), std::string::npos);
-  EXPECT_TEXT(rejected(run_command({"attention", "gpt", "--model", run})));
-  EXPECT_TEXT(rejected(run_command({"attention", "gpt", "--model", run, "--prompt-ids", "1,99999"})));
-  expect_error(run_command(joined(attention, {"--json"})), 2, {"[--json] expected --analyze, whose metrics it prints"});
+  expect_errors("tasks/errors/runs.txt", "attention of a GPT", folder);
 }
 
 TEST_F(AttentionCommand, LabelsShowControlCharacters) {
@@ -162,7 +156,7 @@ TEST_F(AttentionCommand, LabelsShowControlCharacters) {
       {.vocab_size = tokenizer->size(), .context_length = 8, .emb_dim = 4, .n_heads = 1, .n_layers = 1});
   const std::vector<HeadMap> heads = attend(model, tokenizer->encode("a \n\x01\x1f"), tokenizer.get());
   EXPECT_EQ(heads[0].row_tokens, (std::vector<std::string>{"a", "\u00b7", "\u21b5", "\u2401", "\u241f"}));
-  EXPECT_EQ(faults_of_svg(drawing::svg_file(draw(heads))), std::vector<std::string>());
+  EXPECT_EQ(faults_of(draw(heads)), std::vector<std::string>());
 }
 
 // Only what a mask hides is grey and null: a weight that underflowed to 0 is a weight.

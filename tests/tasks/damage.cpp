@@ -49,7 +49,7 @@ TEST_F(Damage, EveryByteOfACheckpointAndOfAModelCounts) {
 
 TEST_F(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
   const std::string out = folder / "run";
-  successful(run_command(tiny_run("copy", out), folder));
+  train_tiny(folder, "copy", "run");
   const std::string model = slurp(out + "/model.safetensors"), metrics = slurp(out + "/metrics.jsonl");
   std::string bad = slurp(out + "/checkpoint");
   bad[bad.size() / 2] ^= 4;
@@ -66,7 +66,7 @@ TEST_F(Damage, ADamagedCheckpointStopsTheCommandAndNothingElseChanges) {
 
 TEST_F(Damage, WithoutSpaceNothingIsChanged) {
   const std::string out = folder / "run";
-  successful(run_command(tiny_run("copy", out), folder));
+  train_tiny(folder, "copy", "run");
   const std::string model = slurp(out + "/model.safetensors"), checkpoint = slurp(out + "/checkpoint");
   expect_error(run_command(tiny_run("copy", out, {"--seed", "2"}), {.folder = folder.path(), .largest_file = 20000}), 1,
                {"[file]", "cannot write", "run"});

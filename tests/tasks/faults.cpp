@@ -19,16 +19,23 @@ namespace {
 
 using namespace tests;
 
-TEST(FullDisk, EveryWriteIsAnErrorAndOldFilesAreKept) {
+class FullDisk : public testing::Test {
+ protected:
+  void SetUp() override {
+    // A full disk needs its own file system, and mounting one needs root: other users skip this.
+    if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
+  }
   const SmallDisk disk;
-  // A full disk needs its own file system, and mounting one needs root: other users skip this.
-  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
+  const TemporaryFolder folder;
+};
+
+TEST_F(FullDisk, EveryWriteIsAnErrorAndOldFilesAreKept) {
   const std::string path = disk.path() + "/checkpoint", metrics = disk.path() + "/metrics.jsonl";
   Checkpoint small;
   small.tensors.push_back({"x", ones({1000})});
   small.save(path);
   MetricsFile lines(metrics, 0, 10);
-  const RunFolder folder(disk.path());
+  const RunFolder run_folder(disk.path());
   const std::string before = slurp(path);
   disk.fill();
   const std::size_t files = files_in(disk.path());
@@ -36,7 +43,7 @@ TEST(FullDisk, EveryWriteIsAnErrorAndOldFilesAreKept) {
   large.tensors.push_back({"x", ones({100'000})});
   EXPECT_EQ(error_of([&] { large.save(path); }), "[file] cannot write " + path + ": No space left on device");
   EXPECT_EQ(error_of([&] { replace_file(path, before); }), "[file] cannot write " + path + ": No space left on device");
-  EXPECT_NE(error_of([&] { folder.reserve(100'000); }).find("No space left on device"), std::string::npos);
+  EXPECT_NE(error_of([&] { run_folder.reserve(100'000); }).find("No space left on device"), std::string::npos);
   const std::string said = error_of([&] {
     for (int64_t step = 1; step < 1000; ++step) lines.add(StepMetrics{.step = step});
   });
@@ -46,27 +53,19 @@ TEST(FullDisk, EveryWriteIsAnErrorAndOldFilesAreKept) {
   EXPECT_EQ(Checkpoint::load(path).tensors[0].tensor.numel(), 1000);
 }
 
-TEST(FullDisk, ARunContinuesWhenThereIsSpaceAgain) {
-  const SmallDisk disk;
-  // A full disk needs its own file system, and mounting one needs root: other users skip this.
-  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
-  const TemporaryFolder folder;
+TEST_F(FullDisk, ARunContinuesWhenThereIsSpaceAgain) {
   const Arguments small{"--hidden-size", "8", "--intermediate-size", "8"};
-  successful(run_command(tiny_run("copy", folder / "whole", small), folder));
+  train_tiny(folder, "copy", "whole", small);
   const std::string run = disk.path() + "/run";
   disk.fill();
   expect_error(run_command(tiny_run("copy", run, small), folder), 2, {"--out", "No space left on device"});
   std::filesystem::remove(disk.path() + "/filler");
   ASSERT_EQ(::mount("tmpfs", disk.path().c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
-  const Ran ran = successful(run_command(tiny_run("copy", run, joined(small, {"--resume"})), folder));
+  successful(run_command(tiny_run("copy", run, joined(small, {"--resume"})), folder));
   EXPECT_EQ(slurp(run + "/model.safetensors"), slurp(folder / "whole/model.safetensors"));
 }
 
-TEST(FullDisk, DataSetsAreKept) {
-  const SmallDisk disk;
-  // A full disk needs its own file system, and mounting one needs root: other users skip this.
-  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here: " << std::strerror(errno);
-  const TemporaryFolder folder;
+TEST_F(FullDisk, DataSetsAreKept) {
   const std::string out = disk.path() + "/data";
   successful(run_command({"data", "sample", "--out", out}));
   const std::string before = slurp(out + "/answer.train.jsonl");
@@ -77,13 +76,14 @@ TEST(FullDisk, DataSetsAreKept) {
   EXPECT_EQ(files_in(out), files) << "a temporary file stayed";
 }
 
-// Runs f in a child process; returns its Error, or "no error".
-std::string error_in_child(const std::function<void()>& f) {
+// Runs f in a child process, as a user who may write nothing; returns its Error, or "no error".
+std::string as_nobody(const std::function<void()>& f) {
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";
   const pid_t child = ::fork();
   if (child == 0) {
-    const std::string said = error_of(f);
+    const bool other = ::geteuid() != 0 || ::setuid(65534) == 0;
+    const std::string said = other ? error_of(f) : "cannot become another user";
     ::_exit(::write(ends[1], said.data(), said.size()) < 0 ? 1 : 0);
   }
   ::close(ends[1]);
@@ -93,14 +93,6 @@ std::string error_in_child(const std::function<void()>& f) {
   ::waitpid(child, nullptr, 0);
   said.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
   return said;
-}
-
-// The same as a user who may write nothing.
-std::string as_nobody(const std::function<void()>& f) {
-  return error_in_child([&] {
-    if (::geteuid() == 0 && ::setuid(65534) != 0) fail("test", "cannot become another user");
-    f();
-  });
 }
 
 TEST(Permission, AFolderThatMayNotBeWrittenTo) {
@@ -214,15 +206,14 @@ TEST_F(FilesThatAreNone, TheVerbsKeepThem) {
 TEST_F(FilesThatAreNone, TheReadersOfTheCommandRejectThem) {
   namespace fs = std::filesystem;
   const auto at = [&](const std::string& name) { return folder / name; };
-  for (const char* name : {"llama", "two"})
-    fs::copy(std::string(kTestsDir) + "/data/llama2_tiny", at(name), fs::copy_options::recursive);
-  fs::copy(std::string(kTestsDir) + "/data/hugging_face_gpt2", at("gpt2"), fs::copy_options::recursive);
+  for (const char* name : {"llama", "two"}) fs::copy(data_path("llama2_tiny"), at(name));
+  fs::copy(data_path("hugging_face_gpt2"), at("gpt2"), fs::copy_options::recursive);
   fs::copy(at("gpt2/adapter"), at("adapter"));
   spill(at("text.txt"), "abc");
   fs::create_directory(at("vocabulary"));
   spill(at("vocabulary/merges.txt"), "");
   successful(run_command({"data", "sample", "--out", at("data")}));
-  successful(run_command(tiny_run("copy", at("run")), folder));
+  train_tiny(folder, "copy", "run");
   for (const auto& [name, call] : pairs_of_lines("tasks/errors/files.txt", "readers")) {
     const Arguments words = words_of(call, folder);
     SCOPED_TRACE(name + ": " + call);
@@ -245,42 +236,17 @@ TEST_F(FilesThatAreNone, TheReadersOfTheCommandRejectThem) {
   }
 }
 
-// Starts the command with the given limits and signals; returns its exit code and standard error.
-struct Ended {
-  int code;
-  std::string err;
-};
-Ended start(const Arguments& arguments, const std::string& err, const std::function<void()>& in_child,
-            const std::function<void(pid_t)>& meanwhile) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    in_child();
-    if (!std::freopen("/dev/null", "w", stdout) || !std::freopen(err.c_str(), "w", stderr)) ::_exit(99);
-    std::vector<char*> argv;
-    Arguments words = joined({kCommand}, arguments);
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    ::execv(argv[0], argv.data());
-    ::_exit(99);
-  }
-  meanwhile(child);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), slurp(err)};
-}
-
 TEST(Memory, FailedAllocationIsAnErrorOfOneLine) {
   const TemporaryFolder folder;
   const auto limit = [] {
     const rlimit most{rlim_t{600} << 20, rlim_t{600} << 20};
     ::setrlimit(RLIMIT_AS, &most);
   };
-  const Ended ended = start({"train", "copy", "--out", folder / "run", "--no-progress", "--threads", "1",
-                             "--hidden-size", "4096", "--intermediate-size", "16384", "--num-attention-heads", "1"},
-                            folder / "err", limit, [](pid_t) {});
-  EXPECT_EQ(ended.code, 1) << ended.err;
-  EXPECT_NE(ended.err.find("memory"), std::string::npos) << ended.err;
-  EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+  const Arguments large{
+      "train", "copy",          "--out", folder / "run",        "--no-progress", "--threads",
+      "1",     "--hidden-size", "4096",  "--intermediate-size", "16384",         "--num-attention-heads",
+      "1"};
+  expect_error(run_command(large, {.in_child = limit}), 1, {"memory"});
 }
 
 // A container's limit of processes, for example.
@@ -289,16 +255,13 @@ TEST(Threads, OneDoesWhereTheSystemMakesNoOther) {
   const auto without_threads = [] {
     if (!refuse_threads()) ::_exit(98);
   };
-  const auto run = [&](const Arguments& arguments) {
-    return start(arguments, folder / "err", without_threads, [](pid_t) {});
-  };
-  const Ended version = run({"--version"});
+  const auto run = [&](const Arguments& arguments) { return run_command(arguments, {.in_child = without_threads}); };
+  const Ran version = run({"--version"});
   if (version.code == 98) GTEST_SKIP() << "the system has no seccomp filters";
   EXPECT_EQ(version.code, 0) << version.err;
   for (const Arguments& threads : {Arguments{}, Arguments{"--threads", "1"}}) {
-    const Ended ended = run(tiny_run("copy", folder / "run", threads));
-    EXPECT_EQ(ended.code, 0) << ended.err;
-    successful(run_command(tiny_run("copy", folder / "whole"), folder));
+    successful(run(tiny_run("copy", folder / "run", threads)));
+    train_tiny(folder, "copy", "whole");
     EXPECT_EQ(slurp(folder / "run/model.safetensors"), slurp(folder / "whole/model.safetensors"));
     std::filesystem::remove_all(folder / "run");
     std::filesystem::remove_all(folder / "whole");
@@ -309,17 +272,16 @@ TEST(Threads, OneDoesWhereTheSystemMakesNoOther) {
 TEST(Signals, ATerminatedRunIsContinuedToTheSameBytes) {
   const TemporaryFolder folder;
   const Arguments more{"--num-epochs", "40", "--checkpoint-every", "100000"};
-  successful(run_command(tiny_run("copy", folder / "whole", more), folder));
+  train_tiny(folder, "copy", "whole", more);
   const std::string metrics = folder / "run/metrics.jsonl";
-  const Ended ended = start(
-      tiny_run("copy", folder / "run", more), folder / "err", [] {},
-      [&](pid_t child) {
-        while (slurp(metrics).empty() && ::waitpid(child, nullptr, WNOHANG) == 0) ::usleep(2000);
-        ::kill(child, SIGTERM);
-      });
+  const auto terminate = [&](int child) {
+    for (int i = 0; i < 10'000 && slurp(metrics).empty(); ++i) ::usleep(2000);
+    ::kill(child, SIGTERM);
+  };
+  const Ran ended = run_command(tiny_run("copy", folder / "run", more), {.meanwhile = terminate});
   EXPECT_EQ(ended.code, 1);
   expect_parts(ended.err, {"interrupted after step", "(use --resume --out " + (folder / "run") + ")"});
-  successful(run_command(tiny_run("copy", folder / "run", joined(more, {"--resume"})), folder));
+  train_tiny(folder, "copy", "run", joined(more, {"--resume"}));
   EXPECT_EQ(slurp(folder / "run/model.safetensors"), slurp(folder / "whole/model.safetensors"));
 }
 

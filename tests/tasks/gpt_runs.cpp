@@ -1,8 +1,9 @@
 // Runs of `train gpt`: resumption, the best model, early stops, and folders that have other models.
 #include <tapegrad/tasks/gpt/model.h>
 #include <tapegrad/tasks/settings/bad_request.h>
-#include <tapegrad/tests/support/runs/gpt_run.h>
+#include <tapegrad/tests/support/runs/verdict_run.h>
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/train/metrics.h>
 
 namespace tapegrad::tasks {
 namespace {
@@ -10,58 +11,52 @@ namespace {
 using namespace tests;
 
 // A run that is broken off after three steps, and resumed, ends with the parameters in the file `model`.
-void expect_same_end(const GPTOptions& options, const std::string& model) {
+void expect_same_end(GPTOptions options, const std::string& model) {
+  resolve(options);
+  manual_seed(99);  // the run seeds again
   GPTTrainer broken(options);
   for (int i = 0; i < 3; ++i) broken.step();
   const train::Checkpoint saved = broken.checkpoint();
   GPTTrainer resumed(saved);
   while (!resumed.finished()) resumed.step();
   const SafeTensors expected = load_safetensors(model);
-  for (const NamedTensor& own : nn::state_dict(resumed->decoder())) {
+  for (const NamedTensor& own : nn::state_dict(resumed->decoder()))
     EXPECT_EQ(own.tensor.to_vector<float>(), expected[own.name].to_vector<float>()) << own.name;
-  }
 }
 
-using GptRun = InAFolder;
+class GptRun : public InAFolder {
+ protected:
+  // Continues the run in a subfolder with these options.
+  Ran resume(const std::string& run, const Arguments& more = {}) const {
+    return run_command(joined({"train", "gpt", "--resume", "--out", folder / run}, more));
+  }
+  // Writes a text as a token file.
+  void save_tokens(const std::string& name, const std::string& text) const {
+    spill(folder / "one.txt", text);
+    successful(run_command({"tokenize", "--tokenizer", kCut, "--text", folder / "one.txt", "--save", folder / name}));
+  }
+};
 
 TEST_F(GptRun, AResumedRunEndsInTheSameBits) {
-  const Ran whole = successful(
-      run_command(small_gpt_run(folder, "whole", {"--accumulate", "2", "--clip-grad", "0.5", "--recompute"})));
-  // Cut short in the middle of an epoch, by a limit on the steps, then by killing.
-  const GPTOptions options = [&] {
-    GPTOptions o = small_gpt_options(folder);
-    o.accumulate = 2, o.clip_grad = 0.5, o.recompute = true;
-    resolve(o);
-    return o;
-  }();
-  GPTTrainer unbroken(options);  // the next one seeds again
+  train_small_gpt(folder, "whole", {"--accumulate", "2", "--clip-grad", "0.5", "--recompute"});
+  GPTOptions options = small_gpt_options(folder);
+  options.accumulate = 2, options.clip_grad = 0.5, options.recompute = true;
   expect_same_end(options, folder / "whole/model.safetensors");
-
-  spill(folder / "text.txt", kGPTText + "The");
-  const Ran changed = run_command({"train", "gpt", "--resume", "--out", folder / "whole"});
-  expect_error(changed, 2, {"[train --resume]", "text.txt is not the text that the run was started with"});
-  for (const std::string& text :
-       {kGPTText.substr(0, 1200), kGPTText + "\xe2\x98\x83", std::string("no")}) {  // shorter ones too
+  for (const std::string& text : {kGPTText + "The", kGPTText.substr(0, 1200), kGPTText + "\xe2\x98\x83",
+                                  std::string("no")}) {  // shorter ones too
     spill(folder / "text.txt", text);
-    EXPECT_TEXT(rejected(run_command({"train", "gpt", "--resume", "--out", folder / "whole"})));
+    EXPECT_TEXT(rejected(resume("whole")));
   }
-  const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--emb-dim", "32"});
-  expect_error(other, 2, {"[train --resume]", "--emb-dim 16 (not 32)"});
 }
 
 // Token files with weights: the same bits for any number of threads and when resumed, another order than that of a
 // single file, whose order stays PyTorch's.
 TEST_F(GptRun, TrainsOnSeveralTokenFiles) {
-  const std::string cut = (std::filesystem::path(tests::kTestsDir) / "data/gpt2_cut").string();
-  const auto save = [&](const std::string& name, const std::string& text) {
-    spill(folder / "one.txt", text);
-    successful(run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", folder / name}));
-  };
-  save("a.tokens", kGPTText);
-  save("b,1.tokens", "One two three, and four: " + kGPTText);
+  save_tokens("a.tokens", kGPTText);
+  save_tokens("b,1.tokens", "One two three, and four: " + kGPTText);
   const std::string text = (folder / "a.tokens") + ":1.5," + (folder / "b") + ",1.tokens", two = folder / "a.tokens";
   const auto run = [&](const std::string& name, const std::string& texts, const Arguments& more = {}) {
-    return run_command(small_gpt_run(folder, name, joined({"--text", texts, "--tokenizer", cut}, more)));
+    return run_command(small_gpt_run(folder, name, joined({"--text", texts, "--tokenizer", kCut}, more)));
   };
   expect_error(run("x", text), 2, {"[--text] there is no file " + (folder / "b")});
   std::filesystem::rename(folder / "b,1.tokens", folder / "b.tokens");
@@ -74,8 +69,7 @@ TEST_F(GptRun, TrainsOnSeveralTokenFiles) {
   EXPECT_FALSE(slurp(folder / "other/model.safetensors") == model);
 
   GPTOptions options = small_gpt_options(folder);
-  options.text = mixed, options.tokenizer = cut;
-  resolve(options);
+  options.text = mixed, options.tokenizer = kCut;
   expect_same_end(options, folder / "whole/model.safetensors");
 
   // A single file: PyTorch's order unless another one is chosen.
@@ -88,27 +82,21 @@ TEST_F(GptRun, TrainsOnSeveralTokenFiles) {
   EXPECT_EQ(values("auto"), values("pytorch"));
   EXPECT_NE(values("auto"), values("permutation"));
 
-  EXPECT_TEXT(rejected(run("x", mixed, {"--window-order", "pytorch"})));
-  EXPECT_TEXT(rejected(run("x", two + ":2," + (folder / "one.txt"))));
-  expect_error(run("x", two + ":0"), 2, {"[--text] expected a weight that gives an epoch of 1 to 2^62 indices, got 0"});
-  expect_error(run("x", two + ":nan"), 2, {"[--text] expected a weight"});
-  expect_error(run("x", two + ":two"), 2, {"[--text] there is no file "});
-  save("b.tokens", "Another text. " + kGPTText);
-  EXPECT_TEXT(rejected(run_command({"train", "gpt", "--resume", "--out", folder / "whole"})));
+  expect_errors("tasks/errors/gpt.txt", "several token files", folder, [&](const Arguments& words) {
+    return run("x", words.at(0), {words.begin() + 1, words.end()});
+  });
+  save_tokens("b.tokens", "Another text. " + kGPTText);
+  EXPECT_TEXT(rejected(resume("whole")));
 }
 
 TEST_F(GptRun, ADamagedTokenFileIsAnError) {
-  const std::string cut = (std::filesystem::path(tests::kTestsDir) / "data/gpt2_cut").string();
   const std::string tokens = folder / "a.tokens";
-  spill(folder / "one.txt", kGPTText);
-  successful(run_command({"tokenize", "--tokenizer", cut, "--text", folder / "one.txt", "--save", tokens}));
+  save_tokens("a.tokens", kGPTText);
   const Arguments verify{"tokenize", "--verify", tokens};
   const Ran good = successful(run_command(verify));
   EXPECT_TRUE(good.out.starts_with(tokens + ": ") && good.out.ends_with(" tokens, undamaged\n")) << good.out;
-  const auto run = [&](const std::string& name, const Arguments& more = {}) {
-    return run_command(small_gpt_run(folder, name, joined({"--text", tokens, "--tokenizer", cut}, more)));
-  };
-  successful(run("run", {"--max-steps", "2"}));
+  const Arguments on_tokens{"--text", tokens, "--tokenizer", kCut, "--max-steps", "2"};
+  train_small_gpt(folder, "run", on_tokens);
   std::string bytes = slurp(tokens);
   std::swap(bytes[256], bytes[256 + 2 * 9]);
   ASSERT_NE(bytes, slurp(tokens));
@@ -116,38 +104,26 @@ TEST_F(GptRun, ADamagedTokenFileIsAnError) {
   const std::vector<std::string> error{"[text] " + tokens +
                                        " is damaged: its ids do not match the checksum in its header"};
   expect_error(run_command(verify), 1, error);
-  expect_error(run_command({"train", "gpt", "--resume", "--out", folder / "run"}), 1, error);
-  expect_error(run("another"), 1, error);
+  expect_error(resume("run"), 1, error);
+  expect_error(run_command(small_gpt_run(folder, "another", on_tokens)), 1, error);
   expect_error(run_command({"test", "gpt", "--model", folder / "run", "--text", tokens}), 1, error);
-  EXPECT_TEXT(rejected(run_command(joined(verify, {"--decode"}))));
-  expect_error(run_command({"tokenize", "--verify", folder / "none"}), 2, {"[--verify] there is no file"});
-  expect_error(run_command({"tokenize", "--verify", folder / "one.txt"}), 2, {"[--verify] "});
+  expect_errors("tasks/errors/gpt.txt", "verification of token files", folder);
 }
 
 // Products in bfloat16: close to those in float32, the same bits when resumed, and float32 in the model's file.
 TEST_F(GptRun, TrainsInBFloat16) {
-  const auto run = [&](const std::string& name, const Arguments& more) {
-    successful(run_command(small_gpt_run(folder, name, joined({"--dtype", "bfloat16"}, more))));
-  };
-  run("whole", {});
-  const Ran wide = run_command(small_gpt_run(folder, "wide"));
-  const auto last_loss = [&](const std::string& name) {
-    double loss = 0;
-    for (const Json& m : json_lines(folder / (name + "/metrics.jsonl")))
-      if (m.contains("step")) loss = m["loss"];
-    return loss;
-  };
-  EXPECT_NE(last_loss("whole"), last_loss("wide"));
-  EXPECT_NEAR(last_loss("whole"), last_loss("wide"), 0.02);
+  train_small_gpt(folder, "whole", {"--dtype", "bfloat16"});
+  train_small_gpt(folder, "wide");
+  const double narrow = losses_in(folder / "whole").back(), wide = losses_in(folder / "wide").back();
+  EXPECT_NE(narrow, wide);
+  EXPECT_NEAR(narrow, wide, 0.02);
   EXPECT_NE(slurp(folder / "whole/report.html").find("bfloat16"), std::string::npos);
   EXPECT_EQ(load_safetensors(folder / "whole/model.safetensors").tensors[0].tensor.dtype(), kFloat32);
 
   GPTOptions options = small_gpt_options(folder);
   options.dtype = kBFloat16;
-  resolve(options);
   expect_same_end(options, folder / "whole/model.safetensors");
-  const Ran other = run_command({"train", "gpt", "--resume", "--out", folder / "whole", "--dtype", "float32"});
-  expect_error(other, 2, {"[train --resume]", "--dtype bfloat16 (not float32)"});
+  expect_error(resume("whole", {"--dtype", "float32"}), 2, {"[train --resume]", "--dtype bfloat16 (not float32)"});
 }
 
 // The last batch of the validation part may be smaller.
@@ -164,53 +140,40 @@ TEST_F(GptRun, TheValidationLossDoesNotDependOnTheBatches) {
 }
 
 TEST_F(GptRun, TheSameOptionsResume) {
-  const Arguments words = small_gpt_run(folder, "run", {"--stride", "0", "--max-steps", "2"});
-  successful(run_command(words));
-  successful(run_command(joined(words, {"--resume"})));
-  for (const char* stride : {"0", "16"}) {
-    successful(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", stride}));
-  }
+  const Arguments words{"--stride", "0", "--max-steps", "2"};
+  train_small_gpt(folder, "run", words);
+  train_small_gpt(folder, "run", joined(words, {"--resume"}));
+  for (const char* stride : {"0", "16"}) successful(resume("run", {"--stride", stride}));
   // Options are compared with the run's, not with those of the usual preset, which these do not fit.
-  for (const char* width : {"15", "18"})
-    EXPECT_TEXT(rejected(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--emb-dim", width})));
-  EXPECT_TEXT(rejected(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--stride", "3"})));
+  expect_errors("tasks/errors/gpt.txt", "resumption with other options", folder,
+                [&](const Arguments& more) { return resume("run", more); });
 }
 
 // The folder is locked before its checkpoint is read: the process that is writing it is named, not what was read of it.
 TEST_F(GptRun, AResumedRunIsLockedBeforeItIsRead) {
   const train::RunFolder taken(folder / "run");
   spill(folder / "run/checkpoint", "half");
-  for (const char* kind : {"gpt", "copy", "classify"})
-    EXPECT_TEXT(rejected(run_command({"train", kind, "--out", folder / "run", "--resume"})));
-}
-
-TEST_F(GptRun, ARejectedRunLeavesNoFolder) {
-  for (const Arguments& words : {Arguments{"gpt", "--text", "/nowhere"}, Arguments{"gpt", "--freeze", "nothing"},
-                                 Arguments{"copy", "--hidden-size", "15"}, Arguments{"classify", "--data", "/nowhere"},
-                                 Arguments{"answer", "--context", "1"}}) {
-    EXPECT_EQ(run_command(joined(joined({"train"}, words), {"--out", folder / "run"})).code, 2);
-    EXPECT_FALSE(std::filesystem::exists(folder / "run")) << words[0];
-  }
+  expect_errors("tasks/errors/runs.txt", "a run that is locked", folder);
 }
 
 // Options that are not settings of the run are those of the command that resumes it.
 TEST_F(GptRun, AResumedRunHasTheOptionsOfItsCommand) {
   const std::string model = folder / "run/model.safetensors";
-  successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "2"})));
+  train_small_gpt(folder, "run", {"--max-steps", "2"});
   const auto masks = [&] {
     int64_t count = 0;
     for (const NamedTensor& entry : load_safetensors(model).tensors) count += entry.name.ends_with("att.mask") ? 1 : 0;
     return count;
   };
   EXPECT_EQ(masks(), 0);
-  successful(run_command({"train", "gpt", "--out", folder / "run", "--resume", "--with-masks"}));
+  successful(resume("run", {"--with-masks"}));
   successful(run_command({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}));
   EXPECT_EQ(masks(), 1);
 }
 
 // A run that breaks in the second of its two epochs keeps the first one's sample.
 TEST_F(GptRun, AResumedRunReportsEverySample) {
-  successful(run_command(small_gpt_run(folder, "whole")));
+  train_small_gpt(folder, "whole");
   GPTOptions options = small_gpt_options(folder);
   resolve(options);
   GPTTrainer trainer(options);
@@ -221,7 +184,7 @@ TEST_F(GptRun, AResumedRunReportsEverySample) {
   fs::create_directories(folder / "part");
   trainer.checkpoint().save(folder / "part/checkpoint");
   fs::copy_file(folder / "whole/metrics.jsonl", folder / "part/metrics.jsonl");
-  successful(run_command({"train", "gpt", "--resume", "--out", folder / "part"}));
+  successful(resume("part"));
   const auto samples = [&](const char* run) {
     const std::string report = slurp(folder / (std::string(run) + "/report.html"));
     const std::size_t begin = report.find("<h2>Samples</h2>");
@@ -232,23 +195,18 @@ TEST_F(GptRun, AResumedRunReportsEverySample) {
 }
 
 TEST_F(GptRun, KeepsTheBestModel) {
-  successful(run_command(
-      small_gpt_run(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"})));
-  std::string best = "none";
-  double least = kInf;
-  for (const Json& json : json_lines(folder / "run/metrics.jsonl")) {
-    if (!json.contains("validation_loss") || json["validation_loss"].get<double>() >= least) continue;
-    least = json["validation_loss"], best = std::to_string(json["step"].get<int64_t>());
-  }
-  EXPECT_EQ(load_safetensors(folder / "run/best.safetensors").metadata.at("steps"), best);
+  train_small_gpt(folder, "run", {"--keep-best", "--eval-interval", "1", "--lr", "0.05", "--schedule", "constant"});
+  const auto steps = train::read_metrics(folder / "run/metrics.jsonl").steps;
+  const auto best = std::ranges::min_element(
+      steps, {}, [](const train::StepMetrics& step) { return step.validation_loss.value_or(kInf); });
+  EXPECT_EQ(load_safetensors(folder / "run/best.safetensors").metadata.at("steps"), std::to_string(best->step));
   successful(run_command({"generate", "gpt", "--model", folder / "run/best.safetensors", "--prompt", "The"}));
 }
 
 TEST_F(GptRun, StopsEarly) {
-  successful(
-      run_command(small_gpt_run(folder, "run",
-                                {"--lr", "1e-30", "--schedule", "constant", "--weight-decay", "0", "--eval-interval",
-                                 "1", "--patience", "2", "--num-epochs", "5", "--drop-rate", "0"})));
+  train_small_gpt(folder, "run",
+                  {"--lr", "1e-30", "--schedule", "constant", "--weight-decay", "0", "--eval-interval", "1",
+                   "--patience", "2", "--num-epochs", "5", "--drop-rate", "0"});
   EXPECT_LT(lines(slurp(folder / "run/metrics.jsonl")).size(), 12U);
   EXPECT_FALSE(slurp(folder / "run/model.safetensors").empty());
 }
@@ -288,10 +246,9 @@ TEST_F(GptRun, ARunThatDivergesStopsBeforeItPrintsLosses) {
 }
 
 TEST_F(GptRun, RunsOfAnotherTaskAreNotContinued) {
-  successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "1"})));
-  successful(run_command(tests::tiny_run("copy", folder / "copy"), folder));
-  for (const auto& [task, run] : {std::pair{"copy", "gpt"}, {"addition", "copy"}, {"gpt", "copy"}})
-    EXPECT_TEXT(rejected(run_command({"train", task, "--resume", "--out", folder / run})));
+  train_small_gpt(folder, "gpt", {"--max-steps", "1"});
+  train_tiny(folder, "copy", "copy");
+  expect_errors("tasks/errors/runs.txt", "runs of another task", folder);
 }
 
 }  // namespace

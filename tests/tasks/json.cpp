@@ -16,23 +16,54 @@ using namespace tests;
 const std::string kDeep = std::string(200'000, '[') + std::string(200'000, ']');
 const std::string kSaid = "is nested deeper than 64 levels";
 
-void expect_says(const std::string& error, const std::string& where) {
-  EXPECT_TRUE(error.starts_with(where)) << error;
-  EXPECT_NE(error.find(kSaid), std::string::npos) << error;
-  EXPECT_EQ(error.find('\n'), std::string::npos);
+// The JSON of a text; errors begin with "[here] ".
+Json parsed(std::string_view text, int deepest = json::kMaxDepth) {
+  return json::parse(
+      text, [](const std::string& why) { fail("here", why); }, deepest);
 }
 
-using JsonFiles = InAFolder;
+// What reads JSON: `read` gets the content of a file, and `where` begins its errors.
+struct JsonReader {
+  std::string where;
+  std::function<void(const std::string& content)> read;
+};
+
+class JsonFiles : public InAFolder {
+ protected:
+  JsonReader reader_of(const std::string& where, const char* name,
+                       const std::function<void(const std::string& path)>& read) const {
+    const std::string path = folder / name;
+    return {where + path, [=](const std::string& content) {
+              spill(path, content);
+              read(path);
+            }};
+  }
+  std::vector<JsonReader> readers() const {
+    spill(folder / "merges.txt", "a b\n");
+    const std::string layer = "base_model.model.x.lora_";  // an adapter's configuration is read with its weights
+    save_safetensors(folder / "adapter_model.safetensors",
+                     {{layer + "A.weight", ones({1, 2})}, {layer + "B.weight", ones({2, 1})}});
+    return {{"[config.json]", [](const std::string& text) { nn::gpt_config_of_hugging_face(text, "config.json"); }},
+            {"[tokenizer] t.json", [](const std::string& text) { data::parse_tokenizer(text, "t.json"); }},
+            reader_of("[tokenizer] ", "vocab.json", [&](const std::string&) { data::load_tokenizer(folder.path()); }),
+            reader_of("[safetensors] ", "model.safetensors.index.json", [](auto& path) { load_safetensors(path); }),
+            reader_of("[json_lines] ", "table.jsonl", [](auto& path) { data::JsonLines(path, {data::numbers("x")}); }),
+            reader_of("[metrics] ", "metrics.jsonl", [](auto& path) { read_metrics(path); }),
+            reader_of("[adapter] ", "adapter_config.json", [&](const std::string&) {
+              nn::Linear model(2, 2);
+              nn::load_adapter(model, folder.path());
+            })};
+  }
+};
 
 TEST_F(JsonFiles, DepthIsThatOfBracketsOutsideStrings) {
   EXPECT_EQ(json::depth_of(R"({"a":[1,{"b":2}],"c[{":"\"[[","d":[]})"), 3);
   EXPECT_EQ(json::depth_of("3"), 0);
-  const auto refuse = [](const std::string& why) { fail("here", why); };
-  EXPECT_EQ(json::parse(R"([[1]])", refuse, 2).dump(), "[[1]]");
-  EXPECT_EQ(error_of([&] { json::parse(R"([[1]])", refuse, 1); }), "[here] is nested deeper than 1 levels");
-  EXPECT_ERROR(json::parse("[1", refuse));
-  EXPECT_EQ(error_of([&] { json::parse("[x]", refuse); }), "[here] is not JSON (at byte 1)");
-  EXPECT_EQ(error_of([&] { json::parse("1e999", refuse); }), "[here] holds a number that is too large");
+  EXPECT_EQ(parsed("[[1]]", 2).dump(), "[[1]]");
+  EXPECT_EQ(error_of([] { parsed("[[1]]", 1); }), "[here] is nested deeper than 1 levels");
+  EXPECT_ERROR(parsed("[1"));
+  EXPECT_EQ(error_of([] { parsed("[x]"); }), "[here] is not JSON (at byte 1)");
+  EXPECT_EQ(error_of([] { parsed("1e999"); }), "[here] holds a number that is too large");
 }
 
 // Few members are searched one by one, more than eight by a table.
@@ -60,22 +91,12 @@ TEST_F(JsonFiles, NumbersBeyondInt64AreErrors) {
 
 // A parser alone keeps the last of two values with one key.
 TEST_F(JsonFiles, EveryReaderRejectsAKeyThatOccursTwice) {
-  const auto refuse = [](const std::string& why) { fail("here", why); };
-  EXPECT_EQ(json::parse(R"({"a":{"a":1},"b":[{"a":1},{"a":2}]})", refuse).size(), 2U);
-  EXPECT_EQ(error_of([&] { json::parse(R"({"a":1,"b":2,"a":1})", refuse); }), "[here] has the key \"a\" twice");
-  EXPECT_EQ(error_of([&] { json::parse(R"([{"x":{"c":1,"\u0063":2}}])", refuse); }), "[here] has the key \"c\" twice");
-  EXPECT_ERROR(nn::gpt_config_of_hugging_face(R"({"n_embd":8,"n_embd":9})", "c.json"));
-  EXPECT_ERROR(data::parse_tokenizer(R"({"model":{"vocab":{"a":0,"b":1,"a":2}}})", "t.json"));
-  spill(folder / "vocab.json", R"({"a":0,"b":1,"a":2})");
-  spill(folder / "merges.txt", "a b\n");
-  EXPECT_ERROR(data::load_tokenizer(folder.path()));
-}
-
-// The weights of an adapter, without which its configuration is not read.
-void save_adapter_weights(const std::string& folder) {
-  const std::string layer = "base_model.model.x.lora_";
-  save_safetensors(folder + "/adapter_model.safetensors",
-                   {{layer + "A.weight", ones({1, 2})}, {layer + "B.weight", ones({2, 1})}});
+  EXPECT_EQ(parsed(R"({"a":{"a":1},"b":[{"a":1},{"a":2}]})").size(), 2U);
+  EXPECT_EQ(error_of([] { parsed(R"({"a":1,"b":2,"a":1})"); }), "[here] has the key \"a\" twice");
+  EXPECT_EQ(error_of([] { parsed(R"([{"x":{"c":1,"\u0063":2}}])"); }), "[here] has the key \"c\" twice");
+  for (const JsonReader& reader : readers())
+    expect_parts(error_of([&] { reader.read("{\"a\":0,\"b\":1,\"a\":2}\n"); }),
+                 {reader.where, "has the key \"a\" twice"});
 }
 
 std::string empty_objects(int count) {
@@ -86,13 +107,12 @@ std::string empty_objects(int count) {
 
 // Ten times as many objects take about ten times as long; nlohmann's callback parser would take a hundred times.
 TEST_F(JsonFiles, ParsingTakesLinearTime) {
-  const auto refuse = [](const std::string& why) { fail("here", why); };
-  const auto seconds = [&](int count) {
+  const auto seconds = [](int count) {
     const std::string text = empty_objects(count);
     double best = 1e9;
     for (int attempt = 0; attempt < 3; ++attempt) {
       const std::clock_t start = std::clock();
-      EXPECT_EQ(json::parse(text, refuse).size(), static_cast<std::size_t>(count));
+      EXPECT_EQ(parsed(text).size(), static_cast<std::size_t>(count));
       best = std::min(best, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
     }
     return best;
@@ -103,40 +123,27 @@ TEST_F(JsonFiles, ParsingTakesLinearTime) {
 
 // Each of these would take more than ten minutes.
 TEST_F(JsonFiles, EveryReaderTakesLinearTime) {
-  const std::string many = empty_objects(200'000), member = "{\"unused\":" + many + "}";
+  const std::string many = empty_objects(200'000);
   const std::clock_t start = std::clock();
-  EXPECT_NE(error_of([&] { nn::gpt_config_of_hugging_face(member, "config.json"); }), "no error");
-  EXPECT_ERROR(data::parse_tokenizer(member, "t"));
-  const std::string file = folder / "model.safetensors", table = folder / "table", index = folder / "a.index.json";
+  for (const JsonReader& reader : readers())  // of lines: without an error
+    error_of([&] { reader.read(R"({"x":1,"step":1,"loss":1,"unused":)" + many + "}\n"); });
+  const std::string file = folder / "model.safetensors";
   const std::string header = R"({"a":{"dtype":"F32","shape":)" + many + R"(,"data_offsets":[0,4]}})";
   const uint64_t length = header.size();
   spill(file, std::string(reinterpret_cast<const char*>(&length), 8) + header + "1234");
   EXPECT_ERROR(load_safetensors(file));
-  spill(index, member);
-  EXPECT_ERROR(load_safetensors(index));
-  spill(table, R"({"x":1,"unused":)" + many + "}\n");
-  EXPECT_EQ(data::JsonLines(table, {data::numbers("x")}).size(), 1);
-  spill(folder / "adapter_config.json", member);
-  save_adapter_weights(folder.path());
-  nn::Linear model(2, 2);
-  EXPECT_NE(error_of([&] { nn::load_adapter(model, folder.path()); }).find("adapter_config.json"), std::string::npos);
-  spill(folder / "metrics.jsonl", R"({"step":1,"loss":1,"unused":)" + many + "}\n");
-  read_metrics(folder / "metrics.jsonl");
   EXPECT_LT(static_cast<double>(std::clock() - start), 20.0 * CLOCKS_PER_SEC);  // sanitizers: slow
 }
 
 TEST_F(JsonFiles, UsualMistakesAreNamed) {
-  const auto why = [](const std::string& text) {
-    return error_of([&] { json::parse(text, [](const std::string& w) { fail("f", w); }); }).substr(4);
-  };
+  const auto why = [](const std::string& text) { return error_of([&] { parsed(text); }).substr(7); };
   expect_said("tasks/errors/texts.txt", "json", why);
   EXPECT_EQ(why("[\"a\tb\"]"), "has the control character 0x09 in a string (at byte 3; JSON writes it as \\u0009)");
   EXPECT_EQ(why("{}\xEF\xBB\xBF{}"), "has a byte order mark inside (at byte 2; were two files joined?)");
   EXPECT_TEXT(why("{\"t\":\"caf\xe9\"}"));
   EXPECT_EQ(why("[\"\x80\"]"), "is not UTF-8: byte 2 is 0x80 (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
   EXPECT_EQ(why("[\"\xe2\x82\"]"), "is not UTF-8: byte 2 is 0xE2 (if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8)");
-  const std::string half = ", half of a surrogate pair, in a string (at byte 2; both halves write one character)";
-  EXPECT_EQ(json::parse(R"(["\ud83d\ude00"])", [](const std::string&) {})[0], "\U0001F600");
+  EXPECT_EQ(parsed(R"(["\ud83d\ude00"])")[0], "\U0001F600");
   for (const std::string text :
        {"UTF-8", "surrogate", "control character U+0001", "invalid string"}) {  // are no reasons
     const std::string at = std::to_string(2 + text.size());
@@ -146,7 +153,7 @@ TEST_F(JsonFiles, UsualMistakesAreNamed) {
               "has nan, which is not a number of JSON (at byte " + std::to_string(text.size() + 6) + "; write null)");
   }
   EXPECT_EQ(why(std::string("{}\0 {}", 6)), "has a NUL byte (expected a text in UTF-8; is it UTF-16, or damaged?)");
-  EXPECT_EQ(json::parse("\xEF\xBB\xBF[1]", [](const std::string&) {}).size(), 1u);
+  EXPECT_EQ(parsed("\xEF\xBB\xBF[1]").size(), 1u);
 }
 
 // ---- Files of another kind ----
@@ -187,33 +194,23 @@ TEST(ForeignFiles, AreRecognisedByTheirFirstBytes) {
   }
 }
 
-TEST(ForeignFiles, EveryReaderNamesThem) {
-  const TemporaryFolder folder;
-  const auto put = [&](const std::string& name) {
-    spill(folder / name, kPointer);
+TEST_F(JsonFiles, EveryReaderNamesForeignFiles) {
+  for (const JsonReader& reader : readers())
+    expect_parts(error_of([&] { reader.read(kPointer); }), {reader.where, "is not JSON, but " + kLfs});
+  const auto put = [&](const std::string& name, const std::string& content) {
+    spill(folder / name, content);
     return folder / name;
   };
-  const std::string weights = put("model.safetensors"), no_json = ": is not JSON, but " + kLfs;
+  const std::string weights = put("model.safetensors", kPointer);
   EXPECT_ERROR(load_safetensors(weights));
-  const std::string index = put("model.safetensors.index.json");
-  EXPECT_EQ(error_of([&] { load_safetensors(index); }), "[safetensors] " + index + no_json);
-  const std::string tokenizer = put("tokenizer.json");
-  EXPECT_EQ(error_of([&] { data::load_tokenizer(folder.path()); }), "[tokenizer] " + tokenizer + no_json);
-  std::filesystem::remove(tokenizer);
-  spill(folder / "vocab.json", R"({"a":0})");
-  const std::string merges = put("merges.txt");
-  EXPECT_ERROR(data::load_tokenizer(folder.path()));
-  EXPECT_ERROR(nn::gpt_config_of_hugging_face(kPointer, "config.json"));
-  nn::Linear model(2, 2);
-  const std::string adapter = put("adapter_config.json");
-  spill(folder / "adapter_model.bin", "x");
-  EXPECT_ERROR(nn::load_adapter(model, folder.path()));
-  save_adapter_weights(folder.path());
-  const std::string said = error_of([&] { nn::load_adapter(model, folder.path()); });
-  EXPECT_NE(said.find(adapter + no_json), std::string::npos) << said;
-  EXPECT_ERROR(data::JsonLines(weights, {data::numbers("x")}));
   EXPECT_ERROR(data::Csv(weights, {data::numbers("x")}));
-  spill(folder / "config.json", kPointer);
+  put("vocab.json", R"({"a":0})"), put("merges.txt", kPointer);
+  EXPECT_ERROR(data::load_tokenizer(folder.path()));
+  std::filesystem::remove(folder / "adapter_model.safetensors");
+  put("adapter_model.bin", "x");
+  nn::Linear model(2, 2);
+  EXPECT_ERROR(nn::load_adapter(model, folder.path()));
+  put("config.json", kPointer);
   EXPECT_TEXT(rejected(run_command({"generate", "gpt", "--model", folder.path(), "--prompt", "x"})));
 }
 
@@ -222,15 +219,10 @@ TEST(ForeignFiles, AreErrorsWhereAnyTextIsExpected) {
   const TemporaryFolder folder;
   const std::string text = folder / "text.txt", tokens = folder / "tokens.safetensors";
   const std::string said = text + ": expected a text, got " + kLfs;
-  const std::string gpt2 = std::string(tests::kTestsDir) + "/data/hugging_face_gpt2";
+  const std::string gpt2 = data_path("hugging_face_gpt2");
   spill(text, kPointer);
-  expect_error(run_command({"train", "gpt", "--text", text, "--out", folder / "run"}), 2, {"[--text] " + said});
-  expect_error(run_command({"test", "gpt", "--model", gpt2, "--text", text}), 2, {"[--text] " + said});
-  EXPECT_TEXT(rejected(run_command({"generate", "gpt", "--model", gpt2, "--prompt-file", text})));
-  expect_error(run_command({"tokenize", "--tokenizer", gpt2, "--text", text}), 2, {"[--text] " + said});
+  expect_errors("tasks/errors/files.txt", "a pointer in the place of a text", folder);
   EXPECT_TEXT(rejected(run_command({"tokenize", "--tokenizer", gpt2}, {.input = kPointer})));
-  for (const char* kind : {"bpe", "char"})
-    expect_parts(run_command({"tokenize", "--train", kind, "--text", text, "--out", folder / "new"}).err, {said});
   EXPECT_EQ(error_of([&] { data::write_token_file(*data::load_tokenizer(gpt2), text, tokens); }), "[file] " + said);
   EXPECT_EQ(error_of([&] { data::train_byte_pairs_on_file(text, 300); }), "[file] " + said);
   EXPECT_FALSE(std::filesystem::exists(tokens));
@@ -242,19 +234,11 @@ TEST(ForeignFiles, AreErrorsWhereAnyTextIsExpected) {
 }
 
 TEST_F(JsonFiles, EveryReaderBoundsTheDepth) {
-  expect_says(error_of([] { nn::gpt_config_of_hugging_face(R"({"n_embd":)" + kDeep + "}", "config.json"); }),
-              "[config.json]");
-  expect_says(error_of([] { data::parse_tokenizer(R"({"model":)" + kDeep + "}", "tokenizer.json"); }),
-              "[tokenizer] tokenizer.json");
-  const std::string metrics = folder / "metrics.jsonl";
-  spill(metrics, "{\"step\":1}\n{\"step\":" + kDeep + "}\n");
-  expect_says(error_of([&] { read_metrics(metrics); }), "[metrics] " + metrics + ", line 2");
-  const std::string index = folder / "model.safetensors.index.json";
-  spill(index, R"({"weight_map":)" + kDeep + "}");
-  expect_says(error_of([&] { load_safetensors(index); }), "[safetensors] " + index);
-  for (const char* name : {"vocab", "merges"}) spill(folder / (std::string(name) + ".json"), kDeep);
-  spill(folder / "merges.txt", "");
-  expect_says(error_of([&] { data::load_tokenizer(folder.path()); }), "[tokenizer] ");
+  for (const JsonReader& reader : readers()) {
+    const std::string error = error_of([&] { reader.read("{\"a\":" + kDeep + "}\n"); });
+    expect_parts(error, {reader.where, kSaid});
+    EXPECT_EQ(error.find('\n'), std::string::npos);
+  }
 }
 
 TEST_F(JsonFiles, ADeepConfigurationIsAnErrorOfTheCommand) {
@@ -274,7 +258,7 @@ TEST_F(JsonFiles, AStringThatIsNotUtf8IsWrittenAsBytes) {
   const Json value{{"a", "caf\xc3\xa9"}, {"b", {1, "\xff/x"}}};
   EXPECT_EQ(json::text_of(value), "{\"a\":\"caf\xc3\xa9\",\"b\":[1,{\"bytes\":[255,47,120]}]}");
   const std::string odd = folder / "\xff";
-  std::filesystem::copy_file(std::string(tests::kTestsDir) + "/data/version_0_1/copy.safetensors", odd);
+  std::filesystem::copy_file(data_path("version_0_1/copy.safetensors"), odd);
   const tests::Ran ran = run_command({"test", "copy", "--model", odd, "--count", "2", "--json"});
   EXPECT_EQ(ran.code, 1) << ran.err;
   const auto found = Json::parse(ran.out);

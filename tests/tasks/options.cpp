@@ -110,20 +110,17 @@ TEST_F(TaskOptions, StepsThatTakeTooMuchMemoryAreRejected) {
 }
 
 TEST_F(TaskOptions, ActivationsAndNormsTrainAndResume) {
-  const Arguments run = tiny_run("copy", folder / "post", {"--activation", "gelu", "--norm", "post"});
-  successful(run_command(run, folder));
-  successful(run_command(joined(run, {"--resume"}), folder));
+  const Arguments options{"--activation", "gelu", "--norm", "post"};
+  train_tiny(folder, "copy", "post", options);
+  train_tiny(folder, "copy", "post", joined(options, {"--resume"}));
   successful(run_command({"test", "copy", "--model", folder / "post", "--count", "5", "--target", "0"}));
   EXPECT_TEXT(rejected(run_command({"train", "copy", "--resume", "--out", folder / "post", "--norm", "pre"})));
-  EXPECT_TEXT(rejected(run_command({"train", "copy", "--activation", "swish"})));
-  EXPECT_TEXT(rejected(
-      run_command({"train", "copy", "--activation-parameter", "0.1", "--num-epochs", "0", "--out", folder / "x"})));
 }
 
 TEST_F(TaskOptions, GradientsAreClippedByValue) {
   const auto weights = [&](const std::string& name, const Arguments& more) {
     const Arguments sgd{"--max-steps", "1", "--optimizer", "sgd", "--lr", "1", "--schedule", "constant"};
-    successful(run_command(tiny_run("copy", folder / name, joined(sgd, more)), folder));
+    train_tiny(folder, "copy", name, joined(sgd, more));
     return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"];
   };
   const Tensor start = weights("start", {"--num-epochs", "0"}), usual = weights("usual", {});
@@ -135,41 +132,31 @@ TEST_F(TaskOptions, GradientsAreClippedByValue) {
 
 // The stream of MKL drops other elements; with neither is there a difference without dropout.
 TEST_F(TaskOptions, StreamsOfMasks) {
-  const auto model = [&](const std::string& name, const Arguments& more) {
-    successful(run_command(tiny_run("copy", folder / name, joined({"--max-steps", "3"}, more)), folder));
-    return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"].to_vector<float>();
+  const auto bits = [&](const Arguments& more) {
+    return printed_bits(train_tiny(folder, "copy", "run", joined({"--max-steps", "3"}, more)).out);
   };
-  const std::vector<float> usual = model("usual", {}), mkl = model("mkl", {"--mask-stream", "mkl"});
-  EXPECT_NE(usual, mkl);
-  EXPECT_EQ(model("mt", {"--mask-stream", "mt19937"}), usual);
-  EXPECT_EQ(model("no", {"--dropout", "0"}), model("no-mkl", {"--dropout", "0", "--mask-stream", "mkl"}));
-  const Ran gpt = successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--mask-stream", "mkl"})));
+  const std::string usual = bits({});
+  EXPECT_NE(usual, bits({"--mask-stream", "mkl"}));
+  EXPECT_EQ(usual, bits({"--mask-stream", "mt19937"}));
+  EXPECT_EQ(bits({"--dropout", "0"}), bits({"--dropout", "0", "--mask-stream", "mkl"}));
+  train_small_gpt(folder, "gpt", {"--max-steps", "2", "--mask-stream", "mkl"});
 }
 
 TEST_F(TaskOptions, TheTrapNamesTheOperation) {
-  // Masks with infinite scores are not a fault, whatever the positions and the form of attention.
-  for (const std::string_view kind : nn::position_names()) {
-    const std::string positions(kind);
-    SCOPED_TRACE(positions);
-    const Arguments more{"--max-steps", "2", "--trap-nan", "--shaw-values", "--positions", positions};
-    successful(run_command(tiny_run("copy", folder / positions, more), folder));
-    if (positions != "shaw" && positions != "t5") continue;
-    successful(run_command(small_gpt_run(folder, "gpt-" + positions, more)));
-  }
-  for (const std::string_view kind : nn::relative_position_names()) {
-    const std::string relative(kind);
-    const Ran pair = successful(run_command(tiny_run("copy", folder / ("with-" + relative),
-                                                     {"--max-steps", "2", "--trap-nan", "--shaw-values", "--positions",
-                                                      "composite", "--composite-relative", relative}),
-                                            folder));
-  }
+  // Masks with infinite scores are not a fault, whatever the positions (positions.cpp) and the form of attention.
+  for (const char* positions : {"shaw", "t5"})
+    train_small_gpt(folder, "gpt", {"--max-steps", "2", "--trap-nan", "--shaw-values", "--positions", positions});
+  const Arguments composite{"--max-steps", "2",         "--trap-nan",          "--shaw-values",
+                            "--positions", "composite", "--composite-relative"};
+  for (const std::string_view relative : nn::relative_position_names())
+    train_tiny(folder, "copy", "composite", joined(composite, {std::string(relative)}));
   for (const std::string_view kind : nn::attention_names()) {
     const std::string attention(kind);
     SCOPED_TRACE(attention);
     const Arguments more{"--max-steps", "2", "--trap-nan", "--attention", attention};
-    successful(run_command(tiny_run("parser", folder / attention, more), folder));
+    train_tiny(folder, "parser", attention, more);
     if (attention == "linformer") continue;
-    successful(run_command(small_gpt_run(folder, "gpt-" + attention, more)));
+    train_small_gpt(folder, "gpt-" + attention, more);
   }
   const Ran ran = run_command(tiny_run("copy", folder / "run", {"--lr", "1e30", "--trap-nan"}), folder);
   EXPECT_EQ(ran.code, 1);
@@ -177,20 +164,16 @@ TEST_F(TaskOptions, TheTrapNamesTheOperation) {
 }
 
 TEST_F(TaskOptions, ProfilesOfRuns) {
-  const auto weights = [&](const std::string& name) {
-    return load_safetensors(folder / (name + "/model.safetensors"))["generator.weight"].to_vector<float>();
-  };
-  successful(run_command(tiny_run("copy", folder / "plain", {"--max-steps", "4"}), folder));
+  const Ran plain = train_tiny(folder, "copy", "plain", {"--max-steps", "4"});
   const Arguments profiled{"--max-steps", "4", "--profile", "--profile-steps", "3"};
-  const Ran ran = successful(run_command(tiny_run("copy", folder / "run", profiled), folder));
-  EXPECT_EQ(weights("run"), weights("plain"));
+  const Ran ran = train_tiny(folder, "copy", "run", profiled);
+  EXPECT_EQ(printed_bits(ran.out), printed_bits(plain.out));
   expect_parts(ran.out, {"3 steps (first ", "linear backward", "optimizer.step", "encoder.layers.", "of peak",
                          "peak rates", "Trace: "});
   const auto trace = Json::parse(slurp(folder / "run/trace.json"));
   EXPECT_GT(trace.at("traceEvents").size(), 100u);
 
-  const Ran gpt = successful(
-      run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2", "--profile", "--json", "--untrained-losses"})));
+  const Ran gpt = train_small_gpt(folder, "gpt", {"--max-steps", "2", "--profile", "--json", "--untrained-losses"});
   const auto report = Json::parse(gpt.out);  // nothing else is printed
   EXPECT_EQ(report.at("steps"), 2);
   EXPECT_GT(report.at("phases").at("evaluation"), 0);
@@ -202,28 +185,19 @@ TEST_F(TaskOptions, ProfilesOfRuns) {
   EXPECT_EQ(std::fmod(linear, 2 * 16 * (4 * 16 * 16 + 2 * 16 * 64 + head)), 0) << linear;
   EXPECT_TRUE(std::any_of(report.at("modules").begin(), report.at("modules").end(),
                           [](const auto& row) { return row.at("name") == "trf_blocks.0.att.W_query"; }));
-
-  expect_error(run_command(tiny_run("copy", "/proc/nowhere", profiled), folder), 2, {"[--out]", "/proc/nowhere"});
-}
-
-TEST_F(TaskOptions, ExplainDrawsSeveralExpressions) {
-  const Ran ran = successful(run_command({"explain", "parser", "--num-examples", "4", "--seed", "3"}));
-  expect_parts(ran.out, {"=== 4 parsing examples ===", "Example 4:"});
 }
 
 TEST_F(TaskOptions, ExpressionsArePadded) {
   const Arguments nested{"--depth", "2", "--max-tokens", "24", "--max-steps", "2", "--num-attention-heads", "2"};
-  successful(run_command(tiny_run("parser", folder / "run", nested), folder));
+  train_tiny(folder, "parser", "run", nested);
   const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
   EXPECT_EQ(model["encoder.embeddings.position_embeddings.weight"].size(0), 24);
-  successful(run_command(tiny_run("parser", folder / "flat", {"--max-tokens", "5", "--max-steps", "1"}), folder));
+  train_tiny(folder, "parser", "flat", {"--max-tokens", "5", "--max-steps", "1"});
 }
 
 TEST_F(TaskOptions, Generation) {
-  successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "4"})));
-  const auto generate = [&](const Arguments& more) {
-    return run_command(joined({"generate", "gpt", "--model", folder / "run", "--prompt", "The"}, more));
-  };
+  train_small_gpt(folder, "run", {"--max-steps", "4"});
+  const CommandLine generate{{"generate", "gpt", "--model", folder / "run", "--prompt", "The"}};
   // Samples: one line of ids each, sample i drawn as with --seed 4 + i alone.
   const Arguments draws{"--ids", "--temperature", "1", "--max-new-tokens", "6", "--seed", "4"};
   const Ran three = successful(generate(joined(draws, {"--num-samples", "3"})));
@@ -231,19 +205,17 @@ TEST_F(TaskOptions, Generation) {
   ASSERT_EQ(rows.size(), 3U) << three.out;
   for (const std::string& row : rows) EXPECT_EQ(std::count(row.begin(), row.end(), ' '), 8) << row;
   EXPECT_NE(rows[0], rows[1]);
-  const Arguments third{"--ids", "--temperature", "1", "--max-new-tokens", "6", "--seed", "6"};
-  EXPECT_EQ(generate(third).out, rows[2] + "\n");
+  EXPECT_EQ(generate({"--ids", "--temperature", "1", "--max-new-tokens", "6", "--seed", "6"}).out, rows[2] + "\n");
   // Prompts of a file, continued together as alone.
   spill(folder / "prompts.txt", "The cat\n\nThe\n");
-  const auto from_file = [&](const Arguments& more) {
-    return run_command(joined({"generate", "gpt", "--model", folder / "run", "--prompt-file"}, more));
-  };
-  const Ran both = successful(from_file({folder / "prompts.txt", "--ids", "--max-new-tokens", "6"}));
+  const CommandLine from_file{
+      {"generate", "gpt", "--model", folder / "run", "--ids", "--max-new-tokens", "6", "--prompt-file"}};
+  const Ran both = successful(from_file({folder / "prompts.txt"}));
   ASSERT_EQ(lines(both.out).size(), 2U) << both.out;
   EXPECT_EQ(lines(both.out)[1] + "\n", generate({"--ids", "--max-new-tokens", "6"}).out);
   spill(folder / "windows.txt", "\xEF\xBB\xBFThe cat\r\n\r\nThe\r\n");
-  EXPECT_EQ(from_file({folder / "windows.txt", "--ids", "--max-new-tokens", "6"}).out, both.out);
-  const Ran searched = from_file({folder / "prompts.txt", "--ids", "--max-new-tokens", "6", "--beams", "2"});
+  EXPECT_EQ(from_file({folder / "windows.txt"}).out, both.out);
+  const Ran searched = from_file({folder / "prompts.txt", "--beams", "2"});
   ASSERT_EQ(lines(searched.out).size(), 2U) << searched.err;
   EXPECT_EQ(lines(searched.out)[1] + "\n", generate({"--ids", "--max-new-tokens", "6", "--beams", "2"}).out);
   expect_parts(generate({"--temperature", "1", "--max-new-tokens", "6", "--num-samples", "2"}).out, {"\n\nThe"});
@@ -255,10 +227,7 @@ TEST_F(TaskOptions, Generation) {
     const std::string stop = two.substr(3, two.size() - 4);
     const std::string stopped = generate(joined(search, {"--stop", stop})).out;
     EXPECT_LE(stopped.size(), whole.size());
-    EXPECT_EQ(stopped.substr(0, 3), "The");
-    if (std::string(beams) == "1") {
-      EXPECT_EQ(stopped, two);
-    }
+    EXPECT_TRUE(stopped == two || (*beams == '2' && stopped.starts_with("The"))) << stopped;
   }
   EXPECT_EQ(generate({"--beams", "3", "--length-penalty", "0.8"}).code, 0);
   spill(folder / "none.txt", "\n");
@@ -266,10 +235,7 @@ TEST_F(TaskOptions, Generation) {
   expect_errors("tasks/errors/gpt.txt", "generation", folder);
 
   // A test on the first tokens only.
-  const auto tested = [&](const Arguments& more) {
-    return run_command(
-        joined({"test", "gpt", "--model", folder / "run", "--text", folder / "text.txt", "--json"}, more));
-  };
+  const CommandLine tested{{"test", "gpt", "--model", folder / "run", "--text", folder / "text.txt", "--json"}};
   const auto of = [&](const char* count) { return Json::parse(tested({"--max-tokens", count}).out); };
   const auto six = of("97"), all = of("100"), seven = of("113");  // windows of 16; the last of `all` has 3 targets
   EXPECT_EQ(six["tokens"], 96);
@@ -285,16 +251,14 @@ TEST_F(TaskOptions, EveryUpdateRuleTrains) {
   std::map<std::string, std::string> rule_of_bits;
   const auto bits_with = [&](const std::string& rule) {
     const std::string decay = rule == "rprop" ? "0" : "0.1";  // without decay, AdamW is Adam
-    const Ran ran = run_command(
-        tiny_run("copy", folder / rule, {"--optimizer", rule, "--weight-decay", decay, "--num-epochs", "1"}));
-    EXPECT_EQ(ran.code, 0) << rule << ": " << ran.err;
-    return printed_bits(ran.out);
+    const Arguments options{"--optimizer", rule, "--weight-decay", decay, "--num-epochs", "1"};
+    return printed_bits(train_tiny(folder, "copy", rule, options).out);
   };
   for (const std::string_view name : optimizer_names()) {
     const std::string rule(name), bits = bits_with(rule);
     EXPECT_TRUE(rule_of_bits.emplace(bits, rule).second) << rule << " trains as " << rule_of_bits[bits];
   }
-  const Ran usual = run_command(tiny_run("copy", folder / "usual", {"--weight-decay", "0.1", "--num-epochs", "1"}));
+  const Ran usual = train_tiny(folder, "copy", "usual", {"--weight-decay", "0.1", "--num-epochs", "1"});
   EXPECT_EQ(rule_of_bits[printed_bits(usual.out)], "adamw");
 }
 

@@ -7,6 +7,7 @@
 #include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/train/metrics.h>
 #include <tapegrad/train/progress.h>
 
 #include <chrono>
@@ -23,76 +24,52 @@ std::vector<Json> decided(const std::string& file) {
   return all;
 }
 
-TEST(Explain, DrawsAnotherExample) {
-  const Ran ran = successful(run_command({"explain", "copy", "--seq-length", "3", "--seed", "4"}));
-  EXPECT_NE(ran.out.find("Sequence length: 3"), std::string::npos);
-  EXPECT_EQ(ran.out, run_command({"explain", "copy", "--seq-length", "3", "--seed", "4"}).out);
-}
-
 TEST(Command, UnknownKernelsAreAWrongRequest) {
-  ::setenv("TAPEGRAD_KERNELS", "foo", 1);
-  const Ran ran = run_command({"explain", "copy"});
-  ::unsetenv("TAPEGRAD_KERNELS");
-  expect_error(ran, 2,
-               {"[kernels] expected TAPEGRAD_KERNELS to be one of " + names_of_available_families() + ", got \"foo\""});
-  ::setenv("TAPEGRAD_PRODUCTS", "mkl", 1);
-  const Ran other = run_command({"explain", "copy"});
-  ::unsetenv("TAPEGRAD_PRODUCTS");
-  expect_error(other, 2, {"[products] expected TAPEGRAD_PRODUCTS to be one of auto, blis, own, got \"mkl\""});
+  const auto said = [](const std::string& variable) {
+    return rejected(run_command({"explain", "copy"}, {.environment = {variable}}));
+  };
+  EXPECT_EQ(said("TAPEGRAD_KERNELS=foo"), "exit 2: [kernels] expected TAPEGRAD_KERNELS to be one of " +
+                                              names_of_available_families() + ", got \"foo\"");
+  EXPECT_TEXT(said("TAPEGRAD_PRODUCTS=mkl"));
 }
 
-TEST(Command, TokenizersAndTokensNeedAWritableFolder) {
-  const TemporaryFolder folder;
-  const std::string text = folder / "text.txt";
-  spill(text, "abcabc");
-  EXPECT_TEXT(rejected(run_command({"tokenize", "--train", "bpe", "--out", "/proc/y", "--text", text})));
-  successful(run_command({"tokenize", "--train", "char", "--out", folder / "abc", "--text", text}));
-  EXPECT_TEXT(rejected(run_command({"tokenize", "--tokenizer", folder / "abc", "--text", text, "--save", "/proc/x"})));
-  EXPECT_TEXT(rejected(run_command({"tokenize", "--tokenizer", folder / "abc"}, {.input = "abd"})));
+// The line that a bar shows for a step, after a pause that is long enough for a line.
+std::string line_after(train::Progress& progress, const train::StepMetrics& step) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  testing::internal::CaptureStderr();
+  progress.step(step);
+  return testing::internal::GetCapturedStderr();
 }
 
 // The speed is that since the last line: it includes pauses, and steps that were not shown.
 TEST(Progress, ShowsTheSpeedSinceTheLastLine) {
-  const auto told = [](train::Progress& progress, const train::StepMetrics& step) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(120));
-    testing::internal::CaptureStderr();
-    progress.step(step);
-    const std::string line = testing::internal::GetCapturedStderr();
-    const std::size_t end = line.find("k tokens/s");
-    return end == std::string::npos ? -1 : std::stod(line.substr(line.rfind(' ', end)));
+  const auto speed = [](train::Progress& progress, const train::StepMetrics& step) {
+    const Match found = Pattern("([0-9.]+)k tokens/s").first(line_after(progress, step));
+    return found.empty() ? -1 : std::stod(found[1]);
   };
   train::Progress progress(train::Progress::Style::kBar, 0, 100);
-  const double slow = told(progress, {.step = 1, .tokens = 12000});
+  const double slow = speed(progress, {.step = 1, .tokens = 12000});
   EXPECT_GT(slow, 0);
   EXPECT_LE(slow, 100);
   progress.step({.step = 2, .tokens = 1200000});  // too soon to be shown
-  EXPECT_GT(told(progress, {.step = 3, .tokens = 0}), 10 * slow / 100);
+  EXPECT_GT(speed(progress, {.step = 3, .tokens = 0}), 10 * slow / 100);
   progress.finish();
 }
 
 TEST(Progress, NamesTheUnit) {
-  const auto told = [](int64_t count) {
+  for (const auto& [count, form] : {std::pair{1'000'000, "loss 1\\.0000, [0-9]+\\.[0-9]k images/s, "},
+                                    {20, " [0-9]+ images/s, "},
+                                    {1, " [0-9]\\.[0-9] images/s, "}}) {
     train::Progress progress(train::Progress::Style::kBar, 0, 100, "images");
-    std::this_thread::sleep_for(std::chrono::milliseconds(110));
-    testing::internal::CaptureStderr();
-    progress.step({.step = 1, .loss = 1, .tokens = count});
-    return testing::internal::GetCapturedStderr();
-  };
-  EXPECT_TRUE(Pattern("loss 1\\.0000, [0-9]+\\.[0-9]k images/s, ").found(told(1'000'000)));
-  EXPECT_TRUE(Pattern(" [0-9]+ images/s, ").found(told(20)));
-  EXPECT_TRUE(Pattern(" [0-9]\\.[0-9] images/s, ").found(told(1)));
-}
-
-TEST(Command, WithoutAModelTheErrorHasAHint) {
-  const TemporaryFolder folder;
-  expect_error(run_command({"test", "copy"}, folder), 2, {"out/copy/model.safetensors", "tapegrad train copy"});
+    EXPECT_TRUE(Pattern(form).found(line_after(progress, {.step = 1, .loss = 1, .tokens = count}))) << form;
+  }
 }
 
 using Train = InAFolder;
 
 TEST_F(Train, WritesItsFiles) {
   const std::string out = folder / "deep/run";
-  const Ran ran = successful(run_command(tiny_run("copy", out), folder));
+  const Ran ran = train_tiny(folder, "copy", "deep/run");
   expect_parts(ran.out, {"Epoch 0, Average Loss: ", ", Learning Rate: 0.000100\n", "Model saved to "});
   EXPECT_NE(ran.out.find("wrong"), std::string::npos) << "of the rows of the last step";
   EXPECT_EQ(ran.out.find("\n0."), std::string::npos) << ran.out;
@@ -122,11 +99,9 @@ TEST_F(Train, WritesItsFiles) {
   const std::string report = slurp(out + "/report.html");
   expect_parts(report, {"<svg", "Loss (", "Accuracy (", "Learning rate (constant)", "encoder layer 0, head 1",
                         "decoder layer 0, head 0", "cross layer 0, head 1", "--intermediate-size", "</html>"});
-  EXPECT_EQ(report.find("http://"), std::string::npos);
-  EXPECT_EQ(report.find("https://"), std::string::npos);
+  EXPECT_EQ(report.find("://"), std::string::npos);
 
-  // The last run is found without a name, and fails a target that it cannot reach.
-  expect_error(run_command({"test", "copy", "--count", "50"}, folder), 1, {"[test copy] exact match"});
+  // The last run is found without a name.
   const Ran tested = successful(run_command({"test", "copy", "--count", "50", "--target", "0", "--json"}, folder));
   const Json told = Json::parse(tested.out);
   EXPECT_EQ(told["count"], 50);
@@ -135,41 +110,34 @@ TEST_F(Train, WritesItsFiles) {
   successful(run_command({"attention", "copy"}, folder));
   EXPECT_NE(slurp(out + "/attention.svg").find("</svg>"), std::string::npos);
   EXPECT_NE(slurp(out + "/attention.html").find("</html>"), std::string::npos);
-  expect_error(run_command({"test", "copy", "--seq-length", "5"}, folder), 2, {"[--seq-length] 5 is longer"});
+  expect_errors("tasks/errors/runs.txt", "tests of a copy model", folder);
 }
 
 TEST_F(Train, NoEpochsWriteTheUntrainedModel) {
   for (const std::string& task : names_of_tasks()) {
     const std::string run = folder / task;
-    successful(run_command(tiny_run(task, run, {"--num-epochs", "0"}), folder));
+    train_tiny(folder, task, task, {"--num-epochs", "0"});
     EXPECT_NE(slurp(run + "/report.html").find("</html>"), std::string::npos);
     EXPECT_TRUE(slurp(run + "/metrics.jsonl").starts_with("{\"bits\":"));
     successful(run_command({"test", task, "--model", run, "--count", "20", "--target", "0"}));
-    successful(run_command(tiny_run(task, run, {"--num-epochs", "0", "--resume"}), folder));
+    train_tiny(folder, task, task, {"--num-epochs", "0", "--resume"});
   }
 }
 
-TEST_F(Train, NoProgressPrintsNothing) {
-  const Ran ran = successful(run_command(tiny_run("copy", folder / "run", {"--no-progress"}), folder));
-  EXPECT_EQ(ran.out.find("Epoch"), std::string::npos);
-}
-
 TEST_F(Train, NoamScheduleReachesTheMetrics) {
-  successful(run_command(tiny_run("copy", folder / "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"}),
-                         folder));
-  for (const Json& line : json_lines(folder / "run/metrics.jsonl")) {
-    if (!line.contains("step")) continue;
-    const double step = line["step"];
-    EXPECT_NEAR(line["lr"].get<double>(),
-                0.5 / std::sqrt(8.0) * std::min(1 / std::sqrt(step), step * std::pow(20, -1.5)), 1e-9);
+  train_tiny(folder, "copy", "run", {"--schedule", "noam", "--warmup", "20", "--factor", "0.5"});
+  const auto steps = train::read_metrics(folder / "run/metrics.jsonl").steps;
+  for (const train::StepMetrics& m : steps) {
+    const auto step = static_cast<double>(m.step);
+    EXPECT_NEAR(m.lr, 0.5 / std::sqrt(8.0) * std::min(1 / std::sqrt(step), step * std::pow(20, -1.5)), 1e-9);
   }
 }
 
 TEST_F(Train, PutsAnEarlierRunAside) {
   const std::string out = folder / "run";
-  successful(run_command(tiny_run("copy", out), folder));
+  train_tiny(folder, "copy", "run");
   const std::string model = slurp(out + "/model.safetensors"), metrics = slurp(out + "/metrics.jsonl");
-  expect_parts(successful(run_command(tiny_run("copy", out, {"--seed", "1"}), folder)).err, {"previous-1"});
+  expect_parts(train_tiny(folder, "copy", "run", {"--seed", "1"}).err, {"previous-1"});
   EXPECT_EQ(slurp(out + "/previous-1/model.safetensors"), model);
   EXPECT_EQ(slurp(out + "/previous-1/metrics.jsonl"), metrics);
   EXPECT_NE(slurp(out + "/model.safetensors"), model);
@@ -229,7 +197,7 @@ TEST_F(Resume, AfterAKillAtAnyMomentTheRunEndsInTheSameBytes) {
 
 TEST_F(Resume, OtherSettingsAreRejectedByName) {
   const std::string out = folder / "run";
-  successful(run_command(tiny_run("copy", out), folder));
+  train_tiny(folder, "copy", "run");
   const std::string model = slurp(out + "/model.safetensors");
   EXPECT_TEXT(rejected(run_command({"train", "copy", "--out", out, "--resume", "--seed", "3", "--batch-size", "5"})));
   successful(run_command({"train", "copy", "--out", out, "--resume", "--seed", "0"}, folder));
@@ -237,13 +205,11 @@ TEST_F(Resume, OtherSettingsAreRejectedByName) {
 }
 
 TEST_F(Resume, TheSameOptions) {
-  const Arguments words = tiny_run("copy", folder / "run", {"--seq-length", "30", "--max-position-embeddings", "0"});
-  successful(run_command(words, folder));
-  const Arguments again{"train", "copy", "--out", folder / "run", "--resume", "--max-position-embeddings"};
-  for (const char* positions : {"0", "30"}) {
-    successful(run_command(joined(again, {positions}), folder));
-  }
-  EXPECT_TEXT(rejected(run_command(joined(again, {"8"}), folder)));
+  train_tiny(folder, "copy", "run", {"--seq-length", "30", "--max-position-embeddings", "0"});
+  const CommandLine resumed{{"train", "copy", "--out", folder / "run", "--resume", "--max-position-embeddings"},
+                            folder};
+  for (const char* positions : {"0", "30"}) successful(resumed({positions}));
+  EXPECT_TEXT(rejected(resumed({"8"})));
 }
 
 TEST(Threads, AnyNumberGivesTheSameBytesOver200Steps) {

@@ -32,15 +32,15 @@ void expect_same_text(const std::string& run, const std::string& prompt) {
 TEST_F(TrainedRuns, GenerateWhatTheCommandGenerates) {
   expect_same_text(trained(folder, "gpt"), "The cat");
   const std::string run = folder / "rope";
-  successful(run_command(small_gpt_run(folder, "rope",
-                                       {"--max-steps", "2", "--no-progress", "--positions", "rope", "--ntk-scale", "2",
-                                        "--attention", "window", "--window", "3", "--with-masks"})));
+  train_small_gpt(folder, "rope",
+                  {"--max-steps", "2", "--no-progress", "--positions", "rope", "--ntk-scale", "2", "--attention",
+                   "window", "--window", "3", "--with-masks"});
   expect_same_text(run, "나는");
   const std::string lora = folder / "lora";
   successful(run_command({"train", "gpt", "--from", run, "--text", folder / "text.txt", "--lora-rank", "2",
                           "--lora-targets", "W_query", "--max-steps", "2", "--no-progress", "--out", lora}));
   expect_same_text(lora, "The mat");
-  const std::string llama = folder / "llama", base = std::string(kTestsDir) + "/data/llama2_tiny";
+  const std::string llama = folder / "llama", base = data_path("llama2_tiny");
   spill(folder / "words.txt", [] {
     std::string text;
     for (int i = 0; i < 200; ++i) text += "one two three four. ";

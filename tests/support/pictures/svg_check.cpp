@@ -1,7 +1,6 @@
 // Reads the subset of XML and geometry that the pictures use: translated groups, and texts turned by a right angle.
 #include <fmt/format.h>
 #include <tapegrad/tests/support/pictures/svg_check.h>
-#include <tapegrad/train/drawing/svg.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -181,24 +180,30 @@ std::vector<std::string> faults_of_svg(const std::string& svg) {
   }
 }
 
+std::vector<std::string> faults_of(const drawing::Drawing& drawing) {
+  return faults_of_svg(drawing::svg_file(drawing));
+}
+
 std::string without_save(std::string html) {
   const std::size_t at = html.rfind("<script id=\"save\">"), end = html.find("</script>", at);
   return at == html.npos || end == html.npos ? html : html.erase(at, end - at);
 }
 
+std::vector<std::string> pictures_in(const std::string& html) {
+  std::vector<std::string> pictures;
+  for (std::size_t at = 0; (at = html.find("<svg", at)) != html.npos; at += pictures.back().size())
+    pictures.push_back(html.substr(at, std::min(html.find("</svg>", at), html.size()) + 6 - at));
+  return pictures;
+}
+
 std::vector<std::string> faults_of_page(const std::string& with_save) {
   const std::string html = without_save(with_save);
   std::vector<std::string> faults;
-  std::size_t pictures = 0, end = 0;
-  constexpr std::string_view kEnd = "</svg>";
-  for (std::size_t at = html.find("<svg"); at != html.npos; at = html.find("<svg", end), ++pictures) {
-    end = html.find(kEnd, at);
-    if (end == html.npos) return {"a picture does not end"};
-    end += kEnd.size();
-    for (const std::string& fault : faults_of_svg(html.substr(at, end - at)))
-      faults.push_back(fmt::format("picture {}: {}", pictures, fault));
-  }
-  if (pictures == 0) faults.push_back("the page has no picture");
+  const std::vector<std::string> pictures = pictures_in(html);
+  for (std::size_t i = 0; i < pictures.size(); ++i)
+    for (const std::string& fault : faults_of_svg(pictures[i]))
+      faults.push_back(fmt::format("picture {}: {}", i, fault));
+  if (pictures.empty()) faults.push_back("the page has no picture");
   for (const char* loads : {"://", "src=", "href=", "@import", "url(", "<script", "<link", "<iframe"})
     if (html.find(loads) != html.npos) faults.push_back(fmt::format("the page has {}", loads));
   return faults;

@@ -6,7 +6,6 @@
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/runs/tiny_run.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -42,20 +41,20 @@ inline Arguments small_gpt_run(const TemporaryFolder& folder, const std::string&
   tasks::GPTOptions own = small_gpt_options(folder), usual = tasks::gpt_options(tasks::kGPTDefaultPreset);
   const Arguments settings =
       joined(as_arguments(tasks::fields_of(own), tasks::fields_of(usual)), {"--checkpoint-every", "3"});
-  Arguments all{"train", "gpt", "--out", folder / out};
-  for (std::size_t i = 0; i + 1 < settings.size(); i += 2)  // an option and its value
-    if (std::find(more.begin(), more.end(), settings[i]) == more.end())
-      all.insert(all.end(), {settings[i], settings[i + 1]});
-  return joined(std::move(all), more);
+  return with_options({"train", "gpt", "--out", folder / out}, settings, more);
+}
+
+// What that run prints. It must succeed.
+inline Ran train_small_gpt(const TemporaryFolder& folder, const std::string& out, const Arguments& more = {},
+                           const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return successful(run_command(small_gpt_run(folder, out, more)), file, line);
 }
 
 // A run of two steps by the command, of GPT or a task of sequences; returns its folder.
 inline std::string trained(const TemporaryFolder& folder, const std::string& task, const Arguments& more = {}) {
-  const std::string run = folder / task;
   const Arguments usual = joined({"--max-steps", "2", "--no-progress"}, more);
-  successful(task == tasks::kGPTTask ? run_command(small_gpt_run(folder, task, usual))
-                                     : run_command(tiny_run(task, run, usual), {.folder = folder.path()}));
-  return run;
+  task == tasks::kGPTTask ? train_small_gpt(folder, task, usual) : train_tiny(folder, task, task, usual);
+  return folder / task;
 }
 
 }  // namespace tapegrad::tests

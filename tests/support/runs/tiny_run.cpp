@@ -48,14 +48,23 @@ Arguments as_arguments(const tasks::Fields& settings, const tasks::Fields& usual
   return out;
 }
 
+Arguments with_options(Arguments first, const Arguments& usual, const Arguments& more) {
+  for (std::size_t i = 0; i + 1 < usual.size(); i += 2)
+    if (std::find(more.begin(), more.end(), usual[i]) == more.end())
+      first.insert(first.end(), {usual[i], usual[i + 1]});
+  return joined(std::move(first), more);
+}
+
 Arguments tiny_run(const std::string& task, const std::string& out, const Arguments& more) {
   tasks::RunOptions tiny = unresolved(task), usual = tasks::task_named(task).defaults();
   const Arguments own =
       joined(as_arguments(tasks::fields_of(tiny), tasks::fields_of(usual)), {"--checkpoint-every", "7"});
-  Arguments all{"train", task, "--out", out};
-  for (std::size_t i = 0; i + 1 < own.size(); i += 2)  // an option and its value
-    if (std::find(more.begin(), more.end(), own[i]) == more.end()) all.insert(all.end(), {own[i], own[i + 1]});
-  return joined(std::move(all), more);
+  return with_options({"train", task, "--out", out}, own, more);
+}
+
+Ran train_tiny(const TemporaryFolder& folder, const std::string& task, const std::string& out, const Arguments& more,
+               const char* file, int line) {
+  return successful(run_command(tiny_run(task, folder / out, more), folder), file, line);
 }
 
 }  // namespace tapegrad::tests

@@ -13,7 +13,7 @@
 
 namespace tapegrad::tests {
 
-inline const std::string kVerdict = std::string(kTestsDir) + "/data/the_verdict.txt";
+inline const std::string kVerdict = data_path("the_verdict.txt");
 
 // `tapegrad train gpt --out OUT` without evaluations after the first step and without samples.
 inline Arguments verdict_run(const std::string& out, const Arguments& more) {
@@ -21,6 +21,12 @@ inline Arguments verdict_run(const std::string& out, const Arguments& more) {
       {"train", "gpt", "--out", out, "--text", kVerdict, "--seq-length", "24", "--batch-size", "8", "--schedule",
        "constant", "--eval-interval", "1000000", "--eval-batches", "1", "--sample-tokens", "0", "--no-progress"},
       more);
+}
+
+// The loss that `test gpt` finds in the first 400 tokens, with the model that these options choose.
+inline double tested_loss(const Arguments& model) {
+  const Arguments test{"test", "gpt", "--text", kVerdict, "--max-tokens", "400", "--json"};
+  return Json::parse(successful(run_command(joined(test, model))).out)["loss"];
 }
 
 inline std::vector<double> losses_in(const std::string& folder) {
@@ -33,9 +39,9 @@ inline std::vector<double> losses_in(const std::string& folder) {
 // 50 steps from the model in data/NAME have the losses in its losses.json: those of PyTorch's AdamW with transformers.
 inline void expect_losses_of_transformers(const std::string& name, const std::string& out) {
   const Json expected = stored(name + "/losses.json");
-  successful(run_command(
-      verdict_run(out, {"--from", std::string(kTestsDir) + "/data/" + name, "--lr", "0.003", "--weight-decay", "0.1",
-                        "--clip-grad", "1", "--seed", expected["seed"].dump(), "--max-steps", "50"})));
+  successful(
+      run_command(verdict_run(out, {"--from", data_path(name), "--lr", "0.003", "--weight-decay", "0.1", "--clip-grad",
+                                    "1", "--seed", expected["seed"].dump(), "--max-steps", "50"})));
   const std::vector<double> losses = losses_in(out);
   ASSERT_EQ(losses.size(), 50U);
   ASSERT_EQ(losses.size(), expected["losses"].size());

@@ -46,7 +46,7 @@ TEST(CommandExamples, EndTheHelpOfEachVerbAndWork) {
   std::string book;
   for (int i = 0; i < 300; ++i) book += fmt::format("Once upon a time there were {} tapes.\n", i);
   spill(folder / "book.txt", book);
-  const bool has_man = run_program({"bash", "-c", "command -v man"}).code == 0;
+  const bool has_man = has_program("man");
   for (const Verb& verb : verbs()) {
     const Ran help = successful(run_command({verb.name, "--help"}));
     const std::vector<std::string> examples = examples_in(help.out);
@@ -101,7 +101,7 @@ TEST(CommandNext, ARunEndsWithItsFingerprintAndThreeCommands) {
   const std::string report = slurp(folder / "out/first/report.html");
   for (const char* const call : {"test copy", "attention copy", "explain copy"})  // of the report, too
     EXPECT_TRUE(Pattern(std::string("<code>[^<]*tapegrad ") + call + "</code>").found(report)) << call;
-  const Ran gpt = successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
+  const Ran gpt = train_small_gpt(folder, "gpt", {"--max-steps", "2"});
   const Ran text = successful(run_command({"train", "classify", "--max-steps", "2", "--out", "a b"}, folder));
   EXPECT_TRUE(next_in(gpt.out).empty());  // standard output has results only
   EXPECT_EQ(next_in(text.out).at(1), "tapegrad plot 'a b'");
@@ -116,6 +116,7 @@ TEST(CommandNext, ARunEndsWithItsFingerprintAndThreeCommands) {
   }
   const Ran quiet = successful(run_command(tiny_run("copy", "out/quiet", {"--no-progress"}), folder));
   EXPECT_TRUE(Pattern("\nbits( [0-9a-f]{4}){4}\n$").found(quiet.out)) << quiet.out;
+  EXPECT_EQ(quiet.out.find("Epoch"), std::string::npos) << quiet.out;
 }
 
 TEST(CommandNext, WordsOfAShell) {

@@ -11,7 +11,31 @@ namespace {
 
 using namespace tests;
 
-using CommandOutput = InAFolder;
+// A call of a verb that ends in a second or two.
+struct Call {
+  Arguments words;
+  RunSetting setting;  // its folder and what it reads
+};
+
+class CommandOutput : public InAFolder {
+ protected:
+  // Looks at a call of each verb, those of verbs.txt. Names of verbs without an entry are a failure.
+  void for_every_verb(const std::function<void(const Call&)>& look) const {
+    spill(folder / "text.txt", "aaaa");
+    successful(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}));
+    train_tiny(folder, "copy", "run");
+    train_small_gpt(folder, "gpt", {"--max-steps", "2"});
+    std::set<std::string> called, known;
+    for (const Verb& verb : verbs()) known.insert(verb.name);
+    for (const auto& [line, input] : pairs_of_lines("tasks/command/verbs.txt")) {
+      SCOPED_TRACE(line);
+      const Call call{words_of(line, folder), {.folder = folder.path(), .input = input}};
+      called.insert(call.words.front());
+      look(call);
+    }
+    EXPECT_EQ(called, known);
+  }
+};
 
 TEST_F(CommandOutput, ThatCannotBeWrittenIsAnError) {
   spill(folder / "text.txt", std::string(200'000, 'a'));
@@ -39,43 +63,18 @@ TEST_F(CommandOutput, ThatCannotBeWrittenIsAnError) {
   EXPECT_FALSE(slurp(folder / "gpt/report.html").empty());
 }
 
-// A call of each verb that ends in a second or two, after prepare(). Names of verbs without an entry are a failure.
-struct Call {
-  Arguments words;
-  std::string input = {};
-};
-std::vector<Call> calls_of_all_verbs(const TemporaryFolder& folder) {
-  std::vector<Call> calls;
-  for (const auto& [line, input] : pairs_of_lines("tasks/command/verbs.txt"))
-    calls.push_back({words_of(line, folder), input});
-  std::set<std::string> called, known;
-  for (const Call& call : calls) called.insert(call.words.front());
-  for (const Verb& verb : verbs()) known.insert(verb.name);
-  EXPECT_EQ(called, known);
-  return calls;
-}
-
-void prepare(const TemporaryFolder& folder) {
-  spill(folder / "text.txt", "aaaa");
-  successful(run_command({"tokenize", "--train", "char", "--out", folder / "tok", "--text", folder / "text.txt"}));
-  successful(run_command(tiny_run("copy", folder / "run"), folder));
-  successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
-}
-
 // A launcher such as mpirun or srun also starts jobs that know nothing of each other: each prints its results. Only
 // processes that train together leave that to the first one.
 TEST_F(CommandOutput, OfEveryVerbUnderALauncher) {
-  prepare(folder);
-  for (const Call& call : calls_of_all_verbs(folder)) {
-    SCOPED_TRACE(testing::PrintToString(call.words));
+  for_every_verb([&](const Call& call) {
     for (const char* variable : {"OMPI_COMM_WORLD_RANK=1", "PMIX_RANK=1", "PMI_RANK=1"}) {
       const bool together = call.words[0] == "train";  // processes that wait for each other: only the help is tested
-      const Ran ran =
-          successful(run_command(together ? Arguments{"train", "copy", "--help"} : call.words,
-                                 {.folder = folder.path(), .input = call.input, .environment = {variable}}));
+      RunSetting setting = call.setting;
+      setting.environment = {variable};
+      const Ran ran = successful(run_command(together ? Arguments{"train", "copy", "--help"} : call.words, setting));
       EXPECT_EQ(ran.out.empty(), together) << ran.out;
     }
-  }
+  });
   // Errors are those of a process alone, without delay and rank.
   EXPECT_EQ(run_command({"tokenize"}, {.environment = {"PMIX_RANK=3"}}).err, run_command({"tokenize"}).err);
   expect_error(run_command({"train", "copy", "--lr", "-1"}, {.environment = {"PMIX_RANK=3"}}), 2, {"rank 3: [--lr]"});
@@ -83,17 +82,13 @@ TEST_F(CommandOutput, OfEveryVerbUnderALauncher) {
 
 // Nobody reads the output: no signal ends the command. Its exit code is 1, and a pager that is quit needs no message.
 TEST_F(CommandOutput, OfEveryVerbToAPipeWithoutAReader) {
-  prepare(folder);
-  for (const Call& call : calls_of_all_verbs(folder)) {
-    SCOPED_TRACE(testing::PrintToString(call.words));
-    const Ran ran = run_command(call.words, {.folder = folder.path(), .input = call.input, .output = "no reader"});
+  for_every_verb([&](const Call& call) {
+    RunSetting setting = call.setting;
+    setting.output = "no reader";
+    const Ran ran = run_command(call.words, setting);
     EXPECT_EQ(ran.code, 1);
-    if (call.words[0] == "train") {
-      EXPECT_NE(ran.err.find("[output] "), std::string::npos) << ran.err;
-    } else {
-      EXPECT_EQ(ran.err.find("[output] "), std::string::npos) << ran.err;
-    }
-  }
+    EXPECT_EQ(ran.err.find("[output] ") != std::string::npos, call.words[0] == "train") << ran.err;
+  });
   EXPECT_EQ(run_command({"--version"}, {.output = "no reader", .errors = "no reader"}).code, 1);
   EXPECT_EQ(run_command({"tran"}, {.output = "no reader", .errors = "no reader"}).code, 2);
 }
@@ -104,22 +99,21 @@ TEST_F(CommandOutput, ATrainingRunOutlivesItsReader) {
       EXPECT_FALSE(slurp(folder / (run + "/" + name)).empty()) << run << "/" << name;
     return slurp(folder / (run + "/model.safetensors"));
   };
-  const auto copy = [&](const std::string& run) { return tiny_run("copy", folder / run); };
-  const auto gpt = [&](const std::string& run) { return small_gpt_run(folder, run, {"--untrained-losses"}); };
-  successful(run_command(copy("copy"), folder));
-  successful(run_command(gpt("gpt"), folder));
-  for (const char* errors : {"", "no reader"}) {  // | head, 2>&1 | head
-    const std::string kind = *errors == 0 ? "1" : "2";
-    EXPECT_EQ(run_command(copy("copy" + kind), {.folder = folder.path(), .output = "no reader", .errors = errors}).code,
-              1);
-    EXPECT_EQ(run_command(gpt("gpt" + kind), {.folder = folder.path(), .output = "no reader", .errors = errors}).code,
-              1);
-    EXPECT_TRUE(whole("copy" + kind) == whole("copy"));
-    EXPECT_TRUE(whole("gpt" + kind) == whole("gpt"));
+  const auto words = [&](const std::string& task, const std::string& run) {
+    return task == "gpt" ? small_gpt_run(folder, run, {"--untrained-losses"}) : tiny_run(task, folder / run);
+  };
+  for (const std::string task : {"copy", "gpt"}) {
+    successful(run_command(words(task, task), folder));
+    for (const char* errors : {"", "no reader"}) {  // | head, 2>&1 | head
+      const std::string run = task + (*errors == 0 ? "1" : "2");
+      const RunSetting setting{.folder = folder.path(), .output = "no reader", .errors = errors};
+      EXPECT_EQ(run_command(words(task, run), setting).code, 1);
+      EXPECT_TRUE(whole(run) == whole(task)) << run;
+    }
   }
   // The reader leaves in the middle.
   std::string line;
-  for (const std::string& word : gpt("read")) line += "'" + word + "' ";
+  for (const std::string& word : words("gpt", "read")) line += "'" + word + "' ";
   const Ran ran = run_program(
       {"bash", "-c", "'" + std::string(kCommand) + "' " + line + "| head -1; exit ${PIPESTATUS[0]}"}, folder);
   EXPECT_EQ(ran.code, 1) << ran.err;
@@ -129,22 +123,22 @@ TEST_F(CommandOutput, ATrainingRunOutlivesItsReader) {
 
 // A closed standard error takes messages alone; a closed standard input is an error if it is read.
 TEST_F(CommandOutput, OfEveryVerbWithClosedStreams) {
-  prepare(folder);
-  for (const Call& call : calls_of_all_verbs(folder)) {
-    SCOPED_TRACE(testing::PrintToString(call.words));
+  for_every_verb([&](const Call& call) {
+    RunSetting setting = call.setting;
     for (const char* errors : {"closed", "no reader", "/dev/full"}) {
-      const Ran ran =
-          successful(run_command(call.words, {.folder = folder.path(), .input = call.input, .errors = errors}));
-      EXPECT_FALSE(ran.out.empty());
+      setting.errors = errors;
+      EXPECT_FALSE(successful(run_command(call.words, setting)).out.empty());
     }
-    EXPECT_EQ(run_command(call.words, {.folder = folder.path(), .input = call.input, .output = "closed"}).code, 1);
+    setting.errors = "";
+    setting.output = "closed";
+    EXPECT_EQ(run_command(call.words, setting).code, 1);
     const Ran ran = run_command(call.words, {.folder = folder.path(), .closed_input = true});
-    if (call.input.empty()) {
+    if (call.setting.input.empty()) {
       EXPECT_EQ(ran.code, 0) << ran.err;
     } else {
       expect_error(ran, 1, {"standard input: Bad file descriptor"});
     }
-  }
+  });
 }
 
 // Names of folders, prompts and generated text cannot steer a terminal: it shows control characters as \x1b. A file

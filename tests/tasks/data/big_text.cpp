@@ -1,6 +1,5 @@
 // Texts larger than memory: cuts that keep the ids, token files from several threads, samples to train tokenizers on.
 #include <tapegrad/tests/support/testing.h>
-#include <tapegrad/tests/tasks/data/special_tokens.h>
 #include <tapegrad/train.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
 #include <tapegrad/train/data/internal/permutation.h>
@@ -16,7 +15,12 @@ using Ids = std::vector<int64_t>;
 
 // More special tokens, which have white space, overlap or repeat themselves.
 std::unique_ptr<Tokenizer> with_special_tokens() {
-  return cut_with({"x\ny", " <a\nb> ", "\n\n\n", "aa", "aaa", "가 나", "  <pad>", "'s!"});
+  const std::unique_ptr<Tokenizer> cut = load_tokenizer(kCut);
+  Json json = Json::parse(cut->json());
+  int64_t id = cut->size();
+  for (const char* content : {"x\ny", " <a\nb> ", "\n\n\n", "aa", "aaa", "가 나", "  <pad>", "'s!"})
+    json["added_tokens"].push_back({{"id", id++}, {"content", content}});
+  return parse_tokenizer(json.dump(), "x");
 }
 
 // Text of pieces at which words end in every way: white space of all lengths and widths, contractions, numbers, scripts

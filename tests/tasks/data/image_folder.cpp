@@ -13,9 +13,8 @@ namespace fs = std::filesystem;
 class ImageFolders : public testing::Test {
  protected:
   void SetUp() override {
-    const std::vector<std::string> formats = image_formats();
     // libpng is optional: without it there is no PNG to write.
-    if (std::find(formats.begin(), formats.end(), "PNG") == formats.end()) GTEST_SKIP() << "built without libpng";
+    if (std::ranges::count(image_formats(), "PNG") == 0) GTEST_SKIP() << "built without libpng";
   }
   // An image of one colour.
   void save(const std::string& name, double value, const Shape& shape = {1, 4, 6}) const {

@@ -8,10 +8,7 @@ namespace {
 using namespace tests;
 using Numbers = std::vector<int64_t>;
 
-bool has(const std::string& format) {
-  const std::vector<std::string> formats = image_formats();
-  return std::find(formats.begin(), formats.end(), format) != formats.end();
-}
+bool has(const std::string& format) { return std::ranges::count(image_formats(), format) > 0; }
 
 class ImageFiles : public testing::Test {
  protected:

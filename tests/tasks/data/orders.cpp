@@ -170,6 +170,8 @@ TEST(Windows, OfSeveralTextsReachIntoNoOther) {
   const TextBatch batch = windows.batch(all);
   EXPECT_EQ(batch.inputs.select(1, 0).contiguous().to_vector<int64_t>(), (Ids{0, 2, 4, 100, 200, 202, 204}));
   EXPECT_EQ((batch.inputs + 1).to_vector<int64_t>(), batch.targets.to_vector<int64_t>());
+  EXPECT_EQ(windows[1].inputs.to_vector<int64_t>(), (Ids{2, 3, 4, 5}));
+  EXPECT_EQ(windows[1].targets.shape(), Shape{4});
   EXPECT_ERROR(Windows(std::vector<Tokens>{}, 4, 2));
 }
 

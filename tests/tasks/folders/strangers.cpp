@@ -41,26 +41,9 @@ using LinksInAFolder = InAFolder;
 
 TEST_F(LinksInAFolder, PagesAreNotWrittenThroughThem) {
   const std::string run = folder / "run";
-  successful(run_command(small_gpt_run(folder, "run", {"--max-steps", "2", "--no-progress"})));
-  const Arguments attention{"attention", "gpt", "--model", run, "--prompt", "The"};
-  expect_not_followed(folder, "attention.html", attention);
-  expect_not_followed(folder, "attention.svg", attention);
-  expect_not_followed(folder, "analysis.svg", joined(attention, {"--analyze"}));
-  expect_not_followed(folder, "attention.html", joined(attention, {"--out", run}));
-  expect_not_followed(folder, "attention.html",
-                      {"attention", "gpt", "--model", run + "/model.safetensors", "--prompt", "The"});
-  expect_not_followed(folder, "step.html", {"explain", "step", "--model", run, "--text", "The cat"});
-  expect_not_followed(folder, "certificate.html", {"certify", run, "--points", "1", "--directions", "1"});
-  expect_not_followed(folder, "plot.html", {"plot", run, "--out", run});
-  expect_not_followed(folder, "plot.svg", {"plot", run, "--out", run});
-  expect_not_followed(folder, "padding-mask.svg", {"show", "padding-mask", "--out", run});
-  expect_not_followed(folder, "padding-mask.html", {"show", "padding-mask", "--out", run});
-  expect_not_followed(folder, "answer.test.jsonl", {"data", "sample", "--out", run});
-  expect_not_followed(folder, "tokenizer.json",
-                      {"tokenize", "--train", "char", "--text", folder / "text.txt", "--out", run});
-  expect_not_followed(folder, "results.jsonl", {"compare", "positions", "--out", run});
-  expect_not_followed(folder, "positions.svg", {"compare", "positions", "--out", run});
-  expect_not_followed(folder, "text.svg", {"compare", "text", "--out", run});
+  train_small_gpt(folder, "run", {"--max-steps", "2", "--no-progress"});
+  for (const auto& [name, call] : pairs_of_lines("tasks/errors/files.txt", "links"))
+    expect_not_followed(folder, name, words_of(call, folder));
   // Hugging Face's cache has links to the files of a model.
   fs::create_directory(folder / "cache");
   for (const char* name : {"model.safetensors", "checkpoint", "metrics.jsonl"})

@@ -2,6 +2,7 @@
 #include <tapegrad/command/verbs.h>
 #include <tapegrad/tasks/language/messages.h>
 #include <tapegrad/tasks/language/texts.h>
+#include <tapegrad/tests/house/sources.h>
 #include <tapegrad/tests/support/patterns.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/train/drawing/tables.h>
@@ -10,7 +11,6 @@
 namespace tapegrad::tests {
 namespace {
 
-namespace fs = std::filesystem;
 using Pieces = std::multiset<std::string>;
 
 // Options, numbers and placeholders, as "--lr", "-1.5" and "{message}". A Korean sentence may begin with "3분의 1" for
@@ -39,21 +39,18 @@ std::string literal_at(const std::string& source, std::size_t at) {
   return out;
 }
 
-// The literals in calls of said() and translatable(), in all sources of the command; and what it says by said() of a
-// function's text.
+// The literals in calls of said(), shown() and translatable(), in all sources of the command; and what it says by
+// said() of a function's text, or of groups of attention heads.
 const std::set<std::string>& texts_of_calls() {
   static const std::set<std::string> kTexts = [] {
-    std::set<std::string> texts{std::string(drawing::shades_legend())};
-    for (const char* const layer : {"../tasks", "../tutorials", "../command"}) {
-      for (const auto& entry : fs::recursive_directory_iterator(fs::path(kTestsDir) / layer)) {
-        if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
-        const std::string source = slurp(entry.path());
-        for (const std::string call : {"said(", "translatable("}) {
-          for (std::size_t at = 0; (at = source.find(call, at)) != std::string::npos;) {
-            at += call.size();
-            const std::string text = literal_at(source, at);
-            if (!text.empty()) texts.insert(text);
-          }
+    std::set<std::string> texts{std::string(drawing::shades_legend()), "encoder self-attention",
+                                "decoder self-attention", "cross-attention (decoder to encoder)"};
+    for (const auto& [path, source] : texts_of(kSources, {"tasks", "tutorials", "command"})) {
+      for (const std::string call : {"said(", "shown(", "translatable("}) {
+        for (std::size_t at = 0; (at = source.find(call, at)) != std::string::npos;) {
+          at += call.size();
+          const std::string text = literal_at(source, at);
+          if (!text.empty()) texts.insert(text);
         }
       }
     }
@@ -103,28 +100,6 @@ Keys asked_by_reports() {
   return keys;
 }
 
-// The literals of one piece in calls of shown(), said() and translatable().
-Keys asked_by_recipes() {
-  Keys keys;
-  const Pattern call("(?:shown|said|translatable)\\(\\s*\"([^\"]+)\"\\s*[,)]");
-  for (const char* const file :
-       {"seq2seq/recipe.cpp", "seq2seq/report.cpp", "gpt/recipe.cpp", "text/recipe.cpp", "text/task.h",
-        "text/classify.cpp", "text/summarize.cpp", "text/answer.cpp", "run/train.cpp"}) {
-    const std::string source = slurp(fs::path(kTestsDir) / "../tasks" / file);
-    for (const Match& it : call.in(source)) keys.insert(Pattern(R"(\\n)").replaced(std::string(it[1]), "\n"));
-  }
-  for (const char* const group :
-       {"encoder self-attention", "decoder self-attention", "cross-attention (decoder to encoder)"})
-    keys.insert(group);
-  return keys;
-}
-
-std::set<std::string> texts_of_reports() {
-  Keys texts = asked_by_reports();
-  texts.merge(asked_by_recipes());
-  return texts;
-}
-
 TEST(KoreanMessages, CallsWithLiteralsAreFound) {
   EXPECT_EQ(literal_at("f( \"a\\n\\\"b\\\"\"\n  \" c\", 1)", 2), "a\n\"b\" c");
   EXPECT_EQ(literal_at("f(name)", 2), "");
@@ -134,17 +109,19 @@ TEST(KoreanMessages, CallsWithLiteralsAreFound) {
     EXPECT_TRUE(texts.contains(text)) << text;
 }
 
-TEST(KoreanMessages, EveryTextOfHelpHasOneAndNoneIsUnused) {
+TEST(KoreanMessages, EveryTextOfHelpAndReportsHasOneAndNoneIsUnused) {
   std::set<std::string> used;
   for (const std::string& text : tasks::help_texts()) {
     used.insert(text);
     EXPECT_NE(tasks::in_language(text, tasks::Language::ko), text) << "no Korean message";
     EXPECT_EQ(tasks::in_language(text, tasks::Language::en), text);
   }
-  used.merge(texts_of_reports());
-  for (const std::string& text : texts_of_calls()) {
-    used.insert(text);
-    EXPECT_NE(tasks::in_language(text, tasks::Language::ko), text) << "no Korean message";
+  EXPECT_GT(asked_by_reports().size(), 40u);
+  for (const std::set<std::string>& texts : {asked_by_reports(), texts_of_calls()}) {
+    for (const std::string& text : texts) {
+      used.insert(text);
+      EXPECT_NE(tasks::in_language(text, tasks::Language::ko), text) << "no Korean message";
+    }
   }
   std::set<std::string_view> keys;
   for (const tasks::Text& message : tasks::all_messages()) {
@@ -207,12 +184,6 @@ TEST(KoreanMessages, OptionAndLocaleChooseThem) {
   EXPECT_NE(run_command({"--lang", "ko", "help"}).out.find("\n학습과 사용:\n"), std::string::npos);
 }
 
-TEST(KoreanMessages, ErrorsStayEnglish) {
-  expect_error(run_command({"--lang", "ko", "train", "copi"}), 2, {"unknown task \"copi\"", "did you mean copy"});
-  expect_error(run_command({"--lang", "fr", "help"}), 2, {"--lang", "expected one of ko, en, got \"fr\""});
-  expect_error(run_command({"help", "--lang"}), 2, {"--lang", "expected a value, got none"});
-}
-
 // Essays are files with parts in both languages; what is computed takes the places of {name}.
 TEST(KoreanMessages, EssaysHaveTheSamePlacesInBothLanguages) {
   const Pattern heading("\n\\[([a-z.]*)en\\]"), places("\\{[a-z_0-9]+\\}");
@@ -232,13 +203,6 @@ TEST(KoreanMessages, EssaysHaveTheSamePlacesInBothLanguages) {
   EXPECT_THROW(tasks::text_of_file("nothing.txt"), Error);
   for (const std::string task : {"copy", "addition", "parser"})
     EXPECT_EQ(pieces_of(run_command({"explain", task}).out, places), Pieces()) << "not computed";
-}
-
-TEST(KoreanReport, HasAMessageForEveryText) {
-  EXPECT_GT(asked_by_reports().size(), 40u);
-  EXPECT_GT(asked_by_recipes().size(), 15u);
-  for (const std::string& text : texts_of_reports())
-    EXPECT_NE(tasks::in_language(text, tasks::Language::ko), text) << "no Korean message";
 }
 
 TEST(KoreanReport, SaysItsLanguageAndKeepsTheNumbers) {

@@ -18,8 +18,6 @@ drawing::Series series_of(const char* name, std::vector<double> y,
   return out;
 }
 
-Faults faults_of(const drawing::Drawing& drawing) { return faults_of_svg(drawing::svg_file(drawing)); }
-
 TEST(Charts, HardCasesAreReadable) {
   const std::vector<std::vector<double>> all{{},
                                              {1},

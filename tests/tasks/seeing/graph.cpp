@@ -38,7 +38,7 @@ TEST_F(GraphVerb, EveryKindOfRunHasOne) {
 }
 
 TEST_F(GraphVerb, ARunHasItsOwnParametersAndSizes) {
-  successful(run_command(tiny_run("copy", folder / "run"), folder));
+  train_tiny(folder, "copy", "run");
   const std::set<std::string> labels = labels_of(graph_of({"copy", "--model", folder / "run", "--depth", "0"}, folder));
   const SafeTensors model = load_safetensors(folder / "run/model.safetensors");
   EXPECT_GT(model.tensors.size(), 20U);
@@ -64,7 +64,7 @@ TEST_F(GraphVerb, WritesAFile) {
 
 // Graphviz is no part of what tapegrad is built with: skipped without it. Other tests read the same text.
 TEST_F(GraphVerb, GraphvizDrawsIt) {
-  if (run_program({"sh", "-c", "command -v dot"}).code != 0) GTEST_SKIP() << "dot not found (apt-get install graphviz)";
+  if (!has_program("dot")) GTEST_SKIP() << "dot not found (apt-get install graphviz)";
   for (const Arguments& words : {Arguments{"copy"}, {"gpt", "--all-layers"}, {"parser", "--depth", "1"}}) {
     const Ran ran = successful(run_program({"dot", "-Tsvg"}, {.input = graph_of(words, folder)}));
     EXPECT_EQ(ran.err, "");
@@ -73,7 +73,7 @@ TEST_F(GraphVerb, GraphvizDrawsIt) {
 }
 
 TEST_F(GraphVerb, WhatIsNotARunIsAnError) {
-  successful(run_command(tiny_run("copy", folder / "run"), folder));
+  train_tiny(folder, "copy", "run");
   std::filesystem::create_directory(folder / "bare");
   std::filesystem::copy(folder / "run/model.safetensors", folder / "bare/model.safetensors");
   expect_errors("tasks/errors/runs.txt", "graph", folder);

@@ -14,12 +14,6 @@ namespace {
 using json = Json;
 using namespace tests;
 
-json player_of(const std::string& page) {
-  const std::string mark = "application/json\">";
-  const std::size_t at = page.find(mark) + mark.size();
-  return json::parse(page.substr(at, page.find("</script>", at) - at));
-}
-
 // The five largest probabilities of one row of logits [V], against those of a step.
 void expect_likely(const json& step, const Tensor& logits, const std::function<std::string(int64_t)>& text_of) {
   const std::vector<float> shares = softmax(logits).to_vector<float>();
@@ -59,7 +53,7 @@ TEST_F(AttentionPlayer, NumbersAreTheTransformersOwn) {
     const TemporaryFolder folder;
     const std::string run = trained(folder, task);
     successful(run_command({"attention", task, "--model", run, "--seed", "3", "--quiet"}));
-    const json player = player_of(slurp(run + "/attention.html"));
+    const json player = json_in_page(slurp(run + "/attention.html"));
     Seq2SeqRecipe recipe(task_named(task));
     load_model(recipe, run + "/model.safetensors");
     const Task& own = recipe.task();
@@ -93,7 +87,7 @@ TEST_F(AttentionPlayer, NumbersAreTheGptsOwn) {
   const std::string run = trained(folder, "gpt", {"--n-layers", "2"});
   successful(
       run_command({"attention", "gpt", "--model", run, "--prompt", "The cat", "--max-new-tokens", "4", "--quiet"}));
-  const json player = player_of(slurp(run + "/attention.html"));
+  const json player = json_in_page(slurp(run + "/attention.html"));
   const TrainedGPT own = load_gpt(run);
   const auto text_of = [&](int64_t id) { return own.tokenizer->decode({&id, 1}); };
   std::vector<int64_t> ids = own.tokenizer->encode("The cat");
@@ -137,7 +131,7 @@ TEST_F(AttentionPlayer, CarriesAreThoseOfTheOperands) {
   EXPECT_EQ(picture(1).find("class=\"warm\""), std::string::npos);
   EXPECT_NE(picture(2).find("class=\"warm\""), std::string::npos) << "the wrong 4 is not marked";
   for (std::size_t written = 0; written <= 3; ++written)
-    EXPECT_EQ(faults_of_svg(drawing::svg_file(*task.picture_of_part(answer, written))), std::vector<std::string>());
+    EXPECT_EQ(faults_of(*task.picture_of_part(answer, written)), std::vector<std::string>());
 }
 
 TEST_F(AttentionPlayer, TheTreeGrowsWithItsTokens) {
@@ -171,7 +165,7 @@ TEST_F(AttentionPlayer, PagesAreSmallAndCompleteWithoutScript) {
 // Plays the page. This needs a JavaScript engine, which is no part of what tapegrad is built with: skipped without one.
 // The numbers that the page has are compared by the tests above.
 TEST_F(AttentionPlayer, TheScriptShowsThem) {
-  if (run_program({"sh", "-c", "command -v node"}).code != 0) GTEST_SKIP() << "there is no node (Debian: nodejs)";
+  if (!has_program("node")) GTEST_SKIP() << "there is no node (Debian: nodejs)";
   const std::string sources = kSourceDir;
   for (const std::string task : {"copy", "parser", "gpt"}) {
     SCOPED_TRACE(task);
@@ -179,7 +173,7 @@ TEST_F(AttentionPlayer, TheScriptShowsThem) {
     Arguments words{"attention", task, "--model", run, "--quiet"};
     if (task == kGPTTask) words = joined(words, {"--prompt", "The cat", "--max-new-tokens", "3"});
     successful(run_command(words));
-    const json player = player_of(slurp(run + "/attention.html")), &steps = player["decoding"]["steps"];
+    const json player = json_in_page(slurp(run + "/attention.html")), &steps = player["decoding"]["steps"];
     for (const std::string language : {"ko", "en"}) {
       const Ran ran = successful(run_program({"node", sources + "/tests/tasks/seeing/player.js",
                                               sources + "/tutorials/widgets", run + "/attention.html", language}));

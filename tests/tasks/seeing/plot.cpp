@@ -59,8 +59,8 @@ TEST_F(Plot, ChartsHaveACurvePerRunInOneOrder) {
 }
 
 TEST_F(Plot, DrawsRunsOfEveryKindOverOneAnother) {
-  successful(run_command(tiny_run("copy", folder / "copy")));
-  successful(run_command(tiny_run("addition", folder / "addition")));
+  train_tiny(folder, "copy", "copy");
+  train_tiny(folder, "addition", "addition");
   make_run(folder, "players",
            step_line(1, "0.5", ",\"validation_loss\":2.5,\"figures\":{\"critic loss\":1.5}") + step_line(2, "null") +
                "{\"epoch\":0,\"loss\":0.5}\n" + step_line(3, "0.25") + "{\"step\":4,\"lo");  // being written

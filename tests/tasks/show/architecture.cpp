@@ -1,7 +1,8 @@
 // `tapegrad show architecture`: the parts of a model compute what it computes, and their drawing is readable.
 #include <tapegrad/tasks/architecture/architecture.h>
+#include <tapegrad/tests/nn/models/small_models.h>
 #include <tapegrad/tests/support/patterns.h>
-#include <tapegrad/tests/support/pictures/svg_check.h>
+#include <tapegrad/tests/support/pictures/shown.h>
 #include <tapegrad/tests/support/runs/gpt_run.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tests/tasks/show/own_models.h>
@@ -13,26 +14,6 @@ namespace {
 
 using namespace tests;
 using Faults = std::vector<std::string>;
-
-nn::TransformerConfig small_transformer() {
-  return {.vocab_size = 11,
-          .hidden_size = 16,
-          .num_hidden_layers = 2,
-          .num_attention_heads = 2,
-          .intermediate_size = 24,
-          .max_position_embeddings = 6};
-}
-nn::GPTConfig small_gpt_config() {
-  return {.vocab_size = 13, .context_length = 8, .emb_dim = 16, .n_heads = 4, .n_layers = 3};
-}
-nn::LlamaConfig small_llama() {
-  return {.vocab_size = 17,
-          .hidden_size = 16,
-          .intermediate_size = 20,
-          .num_hidden_layers = 2,
-          .num_attention_heads = 4,
-          .num_key_value_heads = 2};
-}
 
 struct Rectangle {
   double x, y, width, height;
@@ -77,22 +58,27 @@ void expect_texts_in_boxes(const std::string& svg) {
   EXPECT_GE(inside, 2 * static_cast<int>(boxes.size()));
 }
 
-// What must be true of every architecture; `own` is what the model computes for its inputs.
-template <class Model>
-void expect_is_of(const Architecture& found, const Model& model, const Tensor& own) {
-  EXPECT_TRUE(equal(found.result, own));
-  EXPECT_EQ(found.parameters, nn::count_parameters(model));
+// What must be true of every architecture: all parameters are in a part, and drawings and tables are readable.
+void expect_drawn(const Architecture& found, int64_t parameters) {
   int64_t sum = 0;
   for (const Stack& stack : found.stacks) sum += parameters_of(stack);
-  EXPECT_EQ(sum, nn::count_parameters(model));
+  EXPECT_EQ(sum, parameters);
+  EXPECT_EQ(found.parameters, parameters);
+  EXPECT_EQ(faults_of(draw(chart_of(found))), Faults());
+  expect_narrow(table_of(found).terminal());
+}
+
+// The same of one of the library's models; `own` is what the model computes for its inputs.
+template <class Model>
+void expect_is_of(const Architecture& found, const Model& model, const Tensor& own) {
+  expect_drawn(found, nn::count_parameters(model));
+  EXPECT_TRUE(equal(found.result, own));
   const drawing::FlowChart chart = chart_of(found);
-  EXPECT_EQ(faults_of_svg(drawing::svg_file(draw(chart))), Faults());
   expect_texts_in_boxes(draw(chart).body);
   for (const drawing::Drawing& column : draw_columns(chart)) {
-    EXPECT_EQ(faults_of_svg(drawing::svg_file(column)), Faults());
+    EXPECT_EQ(faults_of(column), Faults());
     EXPECT_LE(column.width, 366) << "a page of 400 pixels has margins";
   }
-  expect_narrow(table_of(found).terminal());
 }
 
 void expect_transformer(const nn::TransformerConfig& config) {
@@ -120,13 +106,13 @@ TEST(Architecture, RunsATransformerPartByPart) {
   for (const std::string_view kind : nn::position_names()) {
     for (const bool post_norm : {false, true}) {
       SCOPED_TRACE(fmt::format("{}, {}", kind, post_norm));
-      nn::TransformerConfig config = small_transformer();
+      nn::TransformerConfig config = small_transformer(11, 6);
       config.positions = nn::positions_named(kind);
       config.post_norm = post_norm;
       expect_transformer(config);
     }
   }
-  nn::TransformerConfig config = small_transformer();
+  nn::TransformerConfig config = small_transformer(11, 6);
   config.activation = nn::Activation::gelu;
   config.max_position_embeddings = 1;
   config.hidden_size = 1024;
@@ -138,13 +124,13 @@ TEST(Architecture, RunsATransformerPartByPart) {
 TEST(Architecture, RunsAGPTPartByPart) {
   for (const std::string_view kind : nn::position_names()) {
     SCOPED_TRACE(kind);
-    nn::GPTConfig config = small_gpt_config();
+    nn::GPTConfig config = small_decoder(13, 8);
     config.positions = nn::positions_named(kind);
     expect_decoder<nn::GPTModel>(config);
   }
-  nn::GPTConfig config = small_gpt_config();
+  nn::GPTConfig config = small_decoder(13, 8);
   config.tied_head = config.qkv_bias = true;
-  config.n_kv_heads = 2;
+  config.n_kv_heads = 1;
   config.n_layers = 1;
   expect_decoder<nn::GPTModel>(config);
 }
@@ -159,7 +145,11 @@ TEST(Architecture, RunsALlamaPartByPart) {
 }
 
 TEST(Architecture, LayersAreDrawnOnceAndModulesInsideAreListed) {
-  nn::GPTModel model(small_gpt_config());
+  nn::GPTConfig config = small_decoder(13, 8);
+  config.emb_dim = 16;
+  config.n_heads = 4;
+  config.n_layers = 3;
+  nn::GPTModel model(config);
   const Architecture found = architecture_of(model);
   ASSERT_EQ(found.stacks.size(), 1U);
   const Stack& stack = found.stacks[0];
@@ -205,15 +195,14 @@ TEST(Flow, LongLinesAreBroken) {
   const drawing::FlowStep box{
       .title = "A box", .note = "1", .code = {std::string(30, 'a') + ", " + std::string(30, 'b')}};
   const drawing::Drawing drawn = draw(drawing::FlowChart{{{.input = "x", .output = "y", .steps = {box}}}});
-  EXPECT_EQ(faults_of_svg(drawing::svg_file(drawn)), Faults());
+  EXPECT_EQ(faults_of(drawn), Faults());
   expect_parts(drawn.body, {">" + std::string(30, 'a') + ",<", ">" + std::string(30, 'b') + "<"});
 }
 
-// The table and the drawings of a trained model in `folder`.
+// The table of a trained model, whose drawings must be correct.
 std::string shown_of(const TemporaryFolder& folder, const std::string& model) {
-  const Ran ran = successful(run_command({"show", "architecture", "--model", folder / model, "--out", folder / "p"}));
-  EXPECT_EQ(faults_of_svg(slurp(folder / "p/architecture.svg")), Faults());
-  EXPECT_EQ(faults_of_page(slurp(folder / "p/architecture.html")), Faults());
+  const Ran ran = successful(run_command({"show", "architecture", "--model", model, "--out", folder / "p"}));
+  expect_correct_figure(folder / "p/architecture");
   return ran.out;
 }
 
@@ -222,18 +211,13 @@ using Show = InAFolder;
 TEST_F(Show, ArchitectureOfRuns) {
   for (const std::string& task : names_of_tasks()) {
     SCOPED_TRACE(task);
-    successful(run_command(tiny_run(task, folder / task)));
-    expect_parts(shown_of(folder, task), {fmt::format("Transformer of the {} task: ", task), "Decoder: "});
+    train_tiny(folder, task, task);
+    expect_parts(shown_of(folder, folder / task), {fmt::format("Transformer of the {} task: ", task), "Decoder: "});
   }
-  successful(run_command(small_gpt_run(folder, "gpt")));
-  EXPECT_NE(shown_of(folder, "gpt").find("nn::GPTFeedForward(16)"), std::string::npos);
-  EXPECT_EQ(shown_of(folder, "gpt/model.safetensors"), shown_of(folder, "gpt"));
-}
-
-TEST_F(Show, ArchitectureOfALlama) {
-  const std::string llama = std::string(kTestsDir) + "/data/llama3_tiny";
-  const Ran ran = successful(run_command({"show", "architecture", "--model", llama, "--out", folder / "p"}));
-  EXPECT_NE(ran.out.find("nn::LlamaMLP("), std::string::npos) << ran.out;
+  train_small_gpt(folder, "gpt");
+  expect_parts(shown_of(folder, folder / "gpt"), {"nn::GPTFeedForward(16)"});
+  EXPECT_EQ(shown_of(folder, folder / "gpt/model.safetensors"), shown_of(folder, folder / "gpt"));
+  expect_parts(shown_of(folder, data_path("llama3_tiny")), {"nn::LlamaMLP("});
 }
 
 // The report of a run has the drawing that `show architecture` makes of its model, in the language of both.
@@ -243,16 +227,13 @@ TEST_F(Show, ArchitectureIsInReports) {
     successful(run_command(
         {"show", "architecture", "--model", folder / run, "--out", folder / "p", "--lang", language, "--quiet"}));
     const std::string shown = slurp(folder / "p/architecture.html"), report = slurp(folder / (run + "/report.html"));
-    int drawings = 0;  // the whole, and its stacks
-    for (std::size_t at = 0; (at = shown.find("<svg", at)) != std::string::npos; ++drawings) {
-      const std::size_t end = shown.find("</svg>", at);
-      const std::size_t found = report.find(shown.substr(at, end - at));
-      ASSERT_NE(found, std::string::npos) << drawings;
+    for (const std::string& drawing : pictures_in(shown)) {  // the whole, and its stacks
+      const std::size_t found = report.find(drawing);
+      ASSERT_NE(found, std::string::npos) << drawing;
       EXPECT_LT(report.find("<details>"), found) << "it is not folded";
       EXPECT_LT(found, report.find("</details>"));
-      at = end;
     }
-    EXPECT_GT(drawings, 0);
+    EXPECT_EQ(faults_of_page(shown), Faults());
     EXPECT_EQ(faults_of_page(report), Faults());
   };
   for (const char* attention : {"full", "window", "linformer", "performer", "reformer"}) {
@@ -265,30 +246,15 @@ TEST_F(Show, ArchitectureIsInReports) {
     trained(folder, "gpt", {"--n-layers", "2", "--lang", language});
     expect_drawn("gpt", language);
   }
-  successful(run_command({"train", "gpt", "--from", std::string(kTestsDir) + "/data/llama3_tiny", "--text",
-                          folder / "text.txt", "--max-steps", "1", "--no-progress", "--out", folder / "llama"}));
+  successful(run_command({"train", "gpt", "--from", data_path("llama3_tiny"), "--text", folder / "text.txt",
+                          "--max-steps", "1", "--no-progress", "--out", folder / "llama"}));
   expect_drawn("llama", "en");
   EXPECT_NE(slurp(folder / "llama/report.html").find("nn::LlamaMLP("), std::string::npos);
 }
 
 TEST_F(Show, ArchitectureOfNothing) {
-  const auto run = [&](const std::string& model) {
-    return run_command({"show", "architecture", "--model", folder / model, "--out", folder / "p"});
-  };
-  expect_error(run("none"), 2, {"[--model] there is no"});
   spill(folder / "text.txt", "no model");
-  expect_error(run("text.txt"), 1, {"[safetensors]", "text.txt"});
-}
-
-// Models of a program's own are drawn from a watched pass: all parameters are in a part.
-void expect_drawn(const Architecture& found, int64_t parameters) {
-  int64_t sum = 0;
-  for (const Stack& stack : found.stacks) sum += parameters_of(stack);
-  EXPECT_EQ(sum, parameters);
-  EXPECT_EQ(found.parameters, parameters);
-  const drawing::FlowChart chart = chart_of(found);
-  EXPECT_EQ(faults_of_svg(drawing::svg_file(draw(chart))), std::vector<std::string>());
-  expect_narrow(table_of(found).terminal());
+  expect_errors("tasks/errors/runs.txt", "show architecture", folder);
 }
 
 // "attn_ln", "attn", "+ attn_ln": the parts of a stack in order; a sum with the part whose input it adds.

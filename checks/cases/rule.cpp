@@ -1,4 +1,5 @@
 // How arguments of random calls are drawn.
+#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/cases/rule.h>
 
@@ -13,6 +14,16 @@ constexpr double kMargin = 0.02;  // much more than an input is moved
 std::vector<double> numbers_of(const Tensor& x) { return x.detach().to(kFloat64).to_vector<double>(); }
 
 }  // namespace
+
+Formula::Formula(std::string code, std::function<Tensor(const Arguments& a)> of)
+    : cpp(std::move(code)), run(std::move(of)) {
+  cpp = replaced(std::move(cpp), "a.type", "{T}");
+  for (const char k : std::string("0123")) {
+    cpp = replaced(std::move(cpp), fmt::format("a.t[{}]", k), fmt::format("{{t{}}}", k));
+    for (const char list : std::string("idlc"))
+      cpp = replaced(std::move(cpp), fmt::format("a.{}({})", list, k), fmt::format("{{{}{}}}", list, k));
+  }
+}
 
 bool broadcast_together(const Shape& a, const Shape& b) {
   for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {
@@ -118,8 +129,13 @@ bool square_matrices(const Draw& d, Call& c) {
   return d.operand(c, [](const Tensor& x) { return x.dim() >= 2 && x.size(-1) == x.size(-2) && x.numel() > 0; });
 }
 
-DrawRule sized(int64_t low, int64_t high) {
-  return operand([=](const Tensor& x) { return x.numel() >= low && x.numel() <= high; });
+DrawRule sized(int64_t low, int64_t high, int64_t multiple_of) {
+  return operand(
+      [=](const Tensor& x) { return x.numel() >= low && x.numel() <= high && x.numel() % multiple_of == 0; });
+}
+
+DrawRule both(DrawRule first, DrawRule second) {
+  return [=](const Draw& d, Call& c) { return first(d, c) && second(d, c); };
 }
 
 DrawRule and_number(DrawRule first, double low, double high) {

@@ -112,16 +112,11 @@ void add_sparse(CaseTable& t) {
     return true;
   };
   t.rule(
-      "sparse_matmul(tensor({0, 1, 3}), {c0}, sin({t0}.flatten().slice(0, 0, 1)).expand({3}), {t0})",
+      FORMULA(sparse_matmul(tensor({0, 1, 3}), a.c(0), sin(a.t[0].flatten().slice(0, 0, 1)).expand({3}), a.t[0])),
       "torch.stack([{t0}.flatten()[0].sin() * {t0}[{c0}[:1]].sum(0), {t0}.flatten()[0].sin() * {t0}[{c0}[1:]].sum(0)])",
-      [draw](const Draw& d, Call& c) { return draw(d, c) && d.last(c).size(1) > 0; },
-      [](const A& a) {
-        return sparse_matmul(tensor({0, 1, 3}), a.c(0), sin(a.t[0].flatten().slice(0, 0, 1)).expand({3}), a.t[0]);
-      });
-  t.rule("sampled_matmul(tensor({0, 1, 3}), {c0}, {t0}.slice(0, 0, 2), {t0})", "({t0}[[0, 1, 1]] * {t0}[{c0}]).sum(1)",
-         draw, [](const A& a) {
-           return sampled_matmul(tensor({0, 1, 3}), a.c(0), a.t[0].slice(0, 0, 2), a.t[0]);
-         });
+      [draw](const Draw& d, Call& c) { return draw(d, c) && d.last(c).size(1) > 0; });
+  t.rule(FORMULA(sampled_matmul(tensor({0, 1, 3}), a.c(0), a.t[0].slice(0, 0, 2), a.t[0])),
+         "({t0}[[0, 1, 1]] * {t0}[{c0}]).sum(1)", draw);
   if (!t.large()) return;
   const Sparse large = some_sparse(700, 301);
   const int64_t count = large.columns.numel();
@@ -165,10 +160,10 @@ void add_linear_scans(CaseTable& t) {
     large({97, 211, 3}, 1, {97, 3});
     t.add_large("linear_scan", {numbers({kColumns, kRows}, 0, 1).t(), numbers({1, kColumns})}, along(0));
   }
-  t.rule("linear_scan(tanh({t0}), {t0}, {i0})",
+  t.rule(FORMULA(linear_scan(tanh(a.t[0]), a.t[0], a.i(0))),
          "torch.stack([h for _, h in __import__('itertools').accumulate(zip({t0}.tanh().unbind({i0}), "
          "{t0}.unbind({i0})), lambda h, s: (0, s[0] * h[1] + s[1]))], {i0})",
-         with_filled_axis, [](const A& a) { return linear_scan(tanh(a.t[0]), a.t[0], a.i(0)); });
+         with_filled_axis);
 }
 
 void add_selective_scans(CaseTable& t) {

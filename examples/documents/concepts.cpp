@@ -1,5 +1,6 @@
 // The blocks of docs/tape.md, tensors.md, modules.md, speed.md and reproducibility.md, which are read from the pages
 // (tests/comments/blocks.py).
+#include <comments/blocks.h>
 #include <tapegrad/autograd/pool_peak.h>
 #include <tapegrad/tapegrad.h>
 
@@ -17,11 +18,9 @@ namespace {
 void tape_page() {
   {
 #include "comments/docs/tape_1.inc"
-  }
-  {
+  } {
 #include "comments/docs/tape_3.inc"
-  }
-  {
+  } {
     const tg::Tensor w = tg::tensor({0.5}).as_leaf();
 #include "comments/docs/tape_4.inc"
   }
@@ -31,11 +30,9 @@ void tape_page() {
 void tensors_page() {
   {
 #include "comments/docs/tensors_1.inc"
-  }
-  {
+  } {
 #include "comments/docs/tensors_2.inc"
-  }
-  {
+  } {
 #include "comments/docs/tensors_3.inc"
   }
 #include "comments/docs/tensors_4.inc"
@@ -55,9 +52,10 @@ void modules_page() {
 #include "comments/docs/modules_2.inc"
   }
 #include "comments/docs/modules_7.inc"
-  std::cout << str(y.shape()) << str(bias.shape()) << str(value.shape())
-            << str(score(norm(value.expand({4, 8})), tg::ones({3, 8})).shape())
-            << str(layers[1](layers[0](tg::ones({4, 2}))).shape()) << "\n";
+      std::cout
+      << str(y.shape()) << str(bias.shape()) << str(value.shape())
+      << str(score(norm(value.expand({4, 8})), tg::ones({3, 8})).shape())
+      << str(layers[1](layers[0](tg::ones({4, 2}))).shape()) << "\n";
 }
 
 // --- speed.md: memory ---
@@ -100,11 +98,9 @@ void memory() {
 void random_numbers() {
   {
 #include "comments/docs/reproducibility_1.inc"
-  }
-  {
+  } {
 #include "comments/docs/reproducibility_3.inc"
-  }
-  {
+  } {
 #include "comments/docs/reproducibility_4.inc"
   }
 #include "comments/docs/reproducibility_2.inc"

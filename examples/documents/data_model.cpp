@@ -1,6 +1,7 @@
 // From a table, and from a folder of images, to a model: the blocks of docs/data.md, which are read from the page
 // (tests/comments/blocks.py).
 // arguments: {source}/leaves.csv
+#include <comments/blocks.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 

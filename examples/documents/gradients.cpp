@@ -1,4 +1,5 @@
 // The program of docs/gradients.md, whose blocks are read from the page (tests/comments/blocks.py).
+#include <comments/blocks.h>
 #include <tapegrad/nn/certify.h>
 #include <tapegrad/tapegrad.h>
 

@@ -1,5 +1,6 @@
 // Your own layer, with parameters, a buffer and an initialiser: blocks of docs/modules.md, which are read from the page
 // (tests/comments/blocks.py).
+#include <comments/blocks.h>
 #include <tapegrad/nn/gradcheck.h>
 #include <tapegrad/tapegrad.h>
 

@@ -2,6 +2,7 @@
 // which are read from the page (tests/comments/blocks.py).
 // command: train gpt --max-steps 200 --no-progress --out gpt
 // command: train copy --seq-length 4 --vocab-size 8 --max-steps 500 --no-progress --out copy
+#include <comments/blocks.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 

@@ -193,30 +193,24 @@ void add_reading_rules(CaseTable& t) {
 
 void add_writing_rules(CaseTable& t) {
   // Rows in a different order: each place is written once, because PyTorch does not define the order of several writes.
-  const DrawRule permutation = [](const Draw& d, Call& c) {
-    if (!with_filled_axis(d, c)) return false;
+  const DrawRule permutation = then(with_filled_axis, [](const Draw& d, Call& c) {
     const int64_t size = d.last(c).size(c.i[0]);
     std::vector<int64_t> order;
     for (int64_t k = 0; k < size; ++k) order.insert(order.begin() + d.below(k + 1), k);
     c.c = {from_data(order.data(), size, {size}, kInt64)};
-    return true;
-  };
+  });
   t.rule(FORMULA(index_copy(a.t[0], a.i(0), a.c(0), exp(a.t[0]))), "{t0}.index_copy({i0}, {c0}, {t0}.exp())",
          permutation);
   t.rule(FORMULA(index_add(a.t[0], a.i(0), a.c(0), cos(a.t[0]), a.d(0))),
          "{t0}.index_add({i0}, {c0}, {t0}.cos(), alpha={d0})", and_number(permutation, -1, 1));
   t.rule(FORMULA(scatter(a.t[0].reshape({-1}), 0, a.c(0), sin(a.t[0].reshape({-1})))),
          "{t0}.reshape(-1).scatter(0, {c0}, {t0}.reshape(-1).sin()[:{c0}.numel()])",
-         [permutation](const Draw& d, Call& c) {
-           if (!permutation(d, c)) return false;
-           c.c = {c.c[0].slice(0, 0, d.between(1, c.c[0].numel())).contiguous()};
-           return true;
-         });
-  const DrawRule first_axis = [](const Draw& d, Call& c) {
-    if (!d.operand(c, [](const Tensor& x) { return x.dim() > 0 && x.size(0) > 0; })) return false;
-    c.c = {d.index({d.between(1, 2), d.between(1, 2)}, d.last(c).size(0))};
-    return true;
-  };
+         then(permutation,
+              [](const Draw& d, Call& c) { c.c = {c.c[0].slice(0, 0, d.between(1, c.c[0].numel())).contiguous()}; }));
+  const DrawRule first_axis =
+      then(operand([](const Tensor& x) { return x.dim() > 0 && x.size(0) > 0; }), [](const Draw& d, Call& c) {
+        c.c = {d.index({d.between(1, 2), d.between(1, 2)}, d.last(c).size(0))};
+      });
   t.rule(FORMULA(index(a.t[0], {a.c(0)})), "{t0}[{c0}]", first_axis);
   t.add("masked_scatter", "masked_scatter", {spread({2, 3}), some_bools({2, 3}), spread({7}, 0, 1)});
   t.add("masked_scatter", "masked_scatter, both broadcast", {spread({2, 1}), some_bools({3}), spread({3, 4}).t()});
@@ -227,11 +221,10 @@ void add_writing_rules(CaseTable& t) {
   // PyTorch 1.13 has a wrong gradient for a transposed x.
   t.rule(FORMULA(masked_select(a.t[0], gt(a.t[0], a.d(0)))), "(lambda x: x.masked_select(x > {d0}))({t0}.contiguous())",
          and_number(any_value, -0.5, 0.5), [](const A& a) { return away_from(a.t[0], {a.d(0)}); });
-  t.rule(FORMULA(embedding(a.t[0], a.c(0))), "F.embedding({c0}, {t0})", [](const Draw& d, Call& c) {
-    if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.size(0) > 0; })) return false;
-    c.c = {d.index({2, d.between(1, 2)}, d.last(c).size(0))};
-    return true;
-  });
+  t.rule(FORMULA(embedding(a.t[0], a.c(0))), "F.embedding({c0}, {t0})",
+         then(operand([](const Tensor& x) { return x.dim() == 2 && x.size(0) > 0; }), [](const Draw& d, Call& c) {
+           c.c = {d.index({2, d.between(1, 2)}, d.last(c).size(0))};
+         }));
 }
 
 void add_large_indexing(CaseTable& t) {

@@ -60,11 +60,8 @@ void add_norms(CaseTable& t) {
         [](auto x) { return layer_norm(x[0], {}, x[1], 1e-2); });
 
   const DrawRule vectors = operand([](const Tensor& x) { return x.dim() > 0 && x.numel() > 0 && x.size(-1) > 1; });
-  const DrawRule vectors_and_weight = [vectors](const Draw& d, Call& c) {
-    if (!vectors(d, c)) return false;
-    const Shape last{d.last(c).size(-1)};
-    return d.operand(c, [&](const Tensor& w) { return w.shape() == last; });
-  };
+  const DrawRule vectors_and_weight =
+      and_operand(vectors, [](const Tensor& x, const Tensor& w) { return w.shape() == Shape{x.size(-1)}; });
   t.rule(FORMULA(layer_norm(a.t[0], {}, {})), "F.layer_norm({t0}, {t0}.shape[-1:])", vectors, apart);
   t.rule(FORMULA(layer_norm(a.t[0], a.t[1], a.t[1])), "F.layer_norm({t0}, {t1}.shape, {t1}, {t1})", vectors_and_weight,
          apart);

@@ -47,14 +47,9 @@ void add_positions(CaseTable& t, const char* name, Tensor (*along)(const Tensor&
 void add_orders(CaseTable& t) {
   t.function("sort", sort, "axis=-1 descending", ".sort", with_filled_axis, apart, 1);
   t.call("topk", topk, "k axis=-1 largest=1");
-  t.rule(
-      FORMULA(topk(a.t[0], a.i(1), a.i(0)).values), "{t0}.topk({i1}, {i0})[0]",
-      [](const Draw& d, Call& c) {
-        if (!with_filled_axis(d, c)) return false;
-        c.i.push_back(d.between(1, d.last(c).size(c.i[0])));
-        return true;
-      },
-      apart);
+  t.rule(FORMULA(topk(a.t[0], a.i(1), a.i(0)).values), "{t0}.topk({i1}, {i0})[0]",
+         then(with_filled_axis, [](const Draw& d, Call& c) { c.i.push_back(d.between(1, d.last(c).size(c.i[0]))); }),
+         apart);
   for (bool down : {false, true}) {
     const std::string way = down ? ", falling" : ", rising";
     for (const LaidOut& a : layouts(3, 4)) {

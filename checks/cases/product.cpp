@@ -24,14 +24,10 @@ void add_matrix_products(CaseTable& t) {
   });
   t.add("matmul", "expanded batch", {spread({1, 2, 3}).expand({2, 2, 3}), spread({3, 1}).expand({2, 3, 2})});
   t.add("matmul", "by its own transpose", {spread({3, 2})}, [](auto x) { return matmul(x[0], x[0].t()); });
-  t.rule(FORMULA(matmul(a.t[0], a.t[1])), "{t0} @ {t1}", [](const Draw& d, Call& c) {
-    if (!d.operand(c, [](const Tensor& x) { return x.dim() > 0; })) return false;
-    const Tensor a = d.last(c);
-    return d.operand(c, [&](const Tensor& b) {
-      if (b.dim() == 0 || b.size(b.dim() == 1 ? 0 : -2) != a.size(-1)) return false;
-      return a.dim() < 3 || b.dim() < 3 || broadcast_together(sum(a, {-1, -2}).shape(), sum(b, {-1, -2}).shape());
-    });
-  });
+  t.rule(FORMULA(matmul(a.t[0], a.t[1])), "{t0} @ {t1}", and_operand(with_axes, [](const Tensor& a, const Tensor& b) {
+           if (b.dim() == 0 || b.size(b.dim() == 1 ? 0 : -2) != a.size(-1)) return false;
+           return a.dim() < 3 || b.dim() < 3 || broadcast_together(sum(a, {-1, -2}).shape(), sum(b, {-1, -2}).shape());
+         }));
   t.rule(FORMULA(matmul(a.t[0], a.t[0].t())), "{t0} @ {t0}.transpose(-1, -2)", matrices);
 
   t.call<Tensor, const Tensor&, const Tensor&, const Tensor&>("linear", linear);
@@ -63,11 +59,8 @@ void add_sums_of_products(CaseTable& t) {
   t.call("bmm", bmm);
   t.call("mv", mv);
   t.call("dot", dot);
-  const DrawRule same_last = [](const Draw& d, Call& c) {
-    if (!d.operand(c, [](const Tensor& x) { return x.dim() > 0; })) return false;
-    const int64_t size = d.last(c).size(-1);
-    return d.operand(c, [&](const Tensor& w) { return w.dim() == 2 && w.size(1) == size; });
-  };
+  const DrawRule same_last =
+      and_operand(with_axes, [](const Tensor& x, const Tensor& w) { return w.dim() == 2 && w.size(1) == x.size(-1); });
   t.rule(FORMULA(linear(a.t[0], a.t[1])), "F.linear({t0}, {t1})", same_last);
   t.rule(FORMULA(linear(a.t[0], a.t[1], sum(a.t[1], {1}))), "F.linear({t0}, {t1}, {t1}.sum(1))", same_last);
   t.rule(FORMULA(einsum("...i,ji->j...", {a.t[0], a.t[1]})), "torch.einsum('...i,ji->j...', {t0}, {t1})", same_last);

@@ -109,8 +109,12 @@ bool twins(const Draw& d, Call& c) {
   return d.operand(c, [&](const Tensor& x) { return x.shape() == shape; });
 }
 
+bool with_axes(const Draw& d, Call& c) {
+  return d.operand(c, [](const Tensor& x) { return x.dim() > 0; });
+}
+
 bool with_axis(const Draw& d, Call& c) {
-  if (!d.operand(c, [](const Tensor& x) { return x.dim() > 0; })) return false;
+  if (!with_axes(d, c)) return false;
   c.i = {d.axis(d.last(c))};
   return true;
 }
@@ -138,20 +142,23 @@ DrawRule both(DrawRule first, DrawRule second) {
   return [=](const Draw& d, Call& c) { return first(d, c) && second(d, c); };
 }
 
+DrawRule then(DrawRule first, std::function<void(const Draw& d, Call& c)> second) {
+  return both(std::move(first), [=](const Draw& d, Call& c) { return second(d, c), true; });
+}
+
+DrawRule and_operand(DrawRule first, std::function<bool(const Tensor& last, const Tensor& x)> fits) {
+  return both(std::move(first), [=](const Draw& d, Call& c) {
+    const Tensor last = d.last(c);
+    return d.operand(c, [&](const Tensor& x) { return fits(last, x); });
+  });
+}
+
 DrawRule and_number(DrawRule first, double low, double high) {
-  return [=](const Draw& d, Call& c) {
-    if (!first(d, c)) return false;
-    c.d.push_back(d.number(low, high));
-    return true;
-  };
+  return then(std::move(first), [=](const Draw& d, Call& c) { c.d.push_back(d.number(low, high)); });
 }
 
 DrawRule and_integer(DrawRule first, int64_t low, int64_t high) {
-  return [=](const Draw& d, Call& c) {
-    if (!first(d, c)) return false;
-    c.i.push_back(d.between(low, high));
-    return true;
-  };
+  return then(std::move(first), [=](const Draw& d, Call& c) { c.i.push_back(d.between(low, high)); });
 }
 
 DrawRule operand(std::function<bool(const Tensor&)> fits) {

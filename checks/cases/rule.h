@@ -110,6 +110,8 @@ bool pair(const Draw& d, Call& c);
 bool three(const Draw& d, Call& c);
 // A second operand of the same shape.
 bool twins(const Draw& d, Call& c);
+// An operand that is no scalar.
+bool with_axes(const Draw& d, Call& c);
 // {i0}: an axis; of a tensor with elements; of size above 1; and {i1}: 0 or 1 for keepdim.
 bool with_axis(const Draw& d, Call& c);
 bool with_filled_axis(const Draw& d, Call& c);
@@ -122,6 +124,9 @@ bool square_matrices(const Draw& d, Call& c);
 DrawRule sized(int64_t low, int64_t high = kMostElements, int64_t multiple_of = 1);
 // What `first` draws, and then what `second` does.
 DrawRule both(DrawRule first, DrawRule second);
+DrawRule then(DrawRule first, std::function<void(const Draw& d, Call& c)> second);
+// What `first` draws, and an operand that fits to its last one.
+DrawRule and_operand(DrawRule first, std::function<bool(const Tensor& last, const Tensor& x)> fits);
 // {d0}: a number in [low, high], or {iK}: an integer.
 DrawRule and_number(DrawRule first, double low, double high);
 DrawRule and_integer(DrawRule first, int64_t low, int64_t high);

@@ -36,12 +36,10 @@ void add_diagonals(CaseTable& t) {
 }
 
 void add_windows(CaseTable& t) {
-  t.function("unfold", unfold, "axis size step", ".unfold", [](const Draw& d, Call& c) {
-    if (!with_axis(d, c)) return false;
-    c.i.push_back(d.between(0, d.last(c).size(c.i[0])));
-    c.i.push_back(d.between(1, 3));
-    return true;
-  });
+  t.function("unfold", unfold, "axis size step", ".unfold", then(with_axis, [](const Draw& d, Call& c) {
+               c.i.push_back(d.between(0, d.last(c).size(c.i[0])));
+               c.i.push_back(d.between(1, 3));
+             }));
   struct Windows {
     int64_t axis, size, step;
   };
@@ -87,13 +85,11 @@ void add_repetition(CaseTable& t) {
     const std::vector<Tensor> grids = meshgrid(x, MeshIndexing::xy);
     return grids[0] * grids[1] * grids[2];
   });
-  t.rule(FORMULA(repeat(a.t[0], a.l(0))), "{t0}.repeat({l0})", [](const Draw& d, Call& c) {
-    if (!d.operand(c)) return false;
-    std::vector<int64_t> counts;
-    for (int k = d.last(c).dim() + static_cast<int>(d.below(2)); k > 0; --k) counts.push_back(d.between(1, 2));
-    c.l = {counts};
-    return true;
-  });
+  t.rule(FORMULA(repeat(a.t[0], a.l(0))), "{t0}.repeat({l0})", then(any_value, [](const Draw& d, Call& c) {
+           std::vector<int64_t> counts;
+           for (int k = d.last(c).dim() + static_cast<int>(d.below(2)); k > 0; --k) counts.push_back(d.between(1, 2));
+           c.l = {counts};
+         }));
   t.rule(FORMULA(repeat_interleave(a.t[0], 2, a.i(0))), "{t0}.repeat_interleave(2, {i0})", with_axis);
 
   t.call("roll", [](const Inputs& x, const json& args) -> Outputs {

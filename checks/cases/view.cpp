@@ -46,14 +46,12 @@ void add_reshapes(CaseTable& t) {
   }
   t.add("expand", "strided", {spread({4}).slice(0, 0, kAll, 2)}, {{"shape", {3, 2}}});
   t.rule(FORMULA(a.t[0].unsqueeze(a.i(0)).expand(a.l(0))), "{t0}.unsqueeze({i0}).expand({l0})",
-         [](const Draw& d, Call& c) {
-           if (!d.operand(c)) return false;
+         then(any_value, [](const Draw& d, Call& c) {
            c.i = {d.between(0, d.last(c).dim())};
            std::vector<int64_t> sizes(static_cast<std::size_t>(d.last(c).dim()) + 1, -1);
            sizes[static_cast<std::size_t>(c.i[0])] = d.between(1, 3);
            c.l = {sizes};
-           return true;
-         });
+         }));
 }
 
 void add_turns(CaseTable& t) {
@@ -67,20 +65,15 @@ void add_turns(CaseTable& t) {
   add_cubes(t, "permute", "1, 2, 0", [](const Tensor& x) { return x.permute({1, 2, 0}); });
   add_cubes(t, "permute", "-1, 0, 1", [](const Tensor& x) { return x.permute({-1, 0, 1}); });
   t.add("permute", "scalar", {spread({})}, {{"axes", json::array()}});
-  t.rule(FORMULA(a.t[0].permute(a.l(0))), "{t0}.permute({l0})", [](const Draw& d, Call& c) {
-    if (!matrices(d, c)) return false;
-    std::vector<int64_t> axes;
-    for (int k = 0; k < d.last(c).dim(); ++k) axes.insert(axes.begin() + d.below(k + 1), k);
-    c.l = {axes};
-    return true;
-  });
+  t.rule(FORMULA(a.t[0].permute(a.l(0))), "{t0}.permute({l0})", then(matrices, [](const Draw& d, Call& c) {
+           std::vector<int64_t> axes;
+           for (int k = 0; k < d.last(c).dim(); ++k) axes.insert(axes.begin() + d.below(k + 1), k);
+           c.l = {axes};
+         }));
   t.call("movedim", movedim, "from to", "permute");
   add_cubes(t, "permute", "movedim", [](const Tensor& x) { return movedim(x, {0, 2}, {1, 0}); });
-  t.rule(FORMULA(movedim(a.t[0], {a.i(0)}, {a.i(1)})), "torch.movedim({t0}, {i0}, {i1})", [](const Draw& d, Call& c) {
-    if (!with_axis(d, c)) return false;
-    c.i.push_back(d.axis(d.last(c)));
-    return true;
-  });
+  t.rule(FORMULA(movedim(a.t[0], {a.i(0)}, {a.i(1)})), "torch.movedim({t0}, {i0}, {i1})",
+         then(with_axis, [](const Draw& d, Call& c) { c.i.push_back(d.axis(d.last(c))); }));
   t.function("flip", flip, "axes", ".flip", with_axis);
   for (const LaidOut& a : layouts(3, 4)) {
     t.add("flip", a.label, {a.x}, {{"axes", {1}}});
@@ -108,13 +101,11 @@ void add_slices(CaseTable& t) {
   t.add("slice", "pieces that overlap", {spread({5})},
         [](auto x) { return x[0].slice(0, 0, 3) * x[0].slice(0, 2, 5); });
   t.rule(FORMULA(a.t[0].slice(a.i(0), a.i(1), a.i(2), a.i(3))),
-         "{t0}.transpose({i0}, 0)[{i1}:{i2}:{i3}].transpose({i0}, 0)", [](const Draw& d, Call& c) {
-           if (!with_axis(d, c)) return false;
+         "{t0}.transpose({i0}, 0)[{i1}:{i2}:{i3}].transpose({i0}, 0)", then(with_axis, [](const Draw& d, Call& c) {
            const int64_t size = d.last(c).size(c.i[0]);
            const int64_t start = d.between(-size - 1, size);
            for (int64_t i : {start, d.between(-size, size + 1), d.between(1, 3)}) c.i.push_back(i);
-           return true;
-         });
+         }));
   t.rule(FORMULA(a.t[0].slice(a.i(0), kAll, kAll, -1)), "{t0}.flip({i0})", with_axis);
   t.call("narrow", narrow, "axis start length", "slice");
   t.add("narrow", "narrow", {spread({2, 5})}, {{"axis", 1}, {"start", 1}, {"length", 3}});

@@ -73,12 +73,12 @@ void add_dot_products(CaseTable& t) {
 
 // Of random programs, and of the comparison of threads.
 void add_drawn_dot_products(CaseTable& t) {
+  const DrawRule filled_matrix = operand([](const Tensor& x) { return x.dim() == 2 && x.numel() > 0; });
   t.rule(FORMULA(scaled_dot_product_attention(a.t[0], a.t[1], a.t[1])),
-         "torch.softmax({t0} @ {t1}.transpose(-1, -2) / {t0}.size(-1) ** 0.5, -1) @ {t1}", [](const Draw& d, Call& c) {
-           if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.numel() > 0; })) return false;
-           const int64_t size = d.last(c).size(-1);
-           return d.operand(c, [&](const Tensor& k) { return k.dim() == 2 && k.numel() > 0 && k.size(-1) == size; });
-         });
+         "torch.softmax({t0} @ {t1}.transpose(-1, -2) / {t0}.size(-1) ** 0.5, -1) @ {t1}",
+         and_operand(filled_matrix, [](const Tensor& q, const Tensor& k) {
+           return k.dim() == 2 && k.numel() > 0 && k.size(-1) == q.size(-1);
+         }));
   if (!t.large()) return;
   for (const Shape& shape : {Shape{4, 6, 65, 32}, Shape{2, 700, 16}}) {  // few keys and many
     for (bool causal : {false, true}) {

@@ -17,6 +17,7 @@ std::vector<double> numbers_of(const Tensor& x) { return x.detach().to(kFloat64)
 
 Formula::Formula(std::string code, std::function<Tensor(const Arguments& a)> of)
     : cpp(std::move(code)), run(std::move(of)) {
+  cpp = replaced(std::move(cpp), ") .", ").");  // where the source has a line break
   cpp = replaced(std::move(cpp), "a.type", "{T}");
   for (const char k : std::string("0123")) {
     cpp = replaced(std::move(cpp), fmt::format("a.t[{}]", k), fmt::format("{{t{}}}", k));

@@ -329,11 +329,7 @@ void expect_kept(const std::string& rule, const Breaches& found) {
 }
 
 const Texts& house() {
-  static const Texts kTexts = [] {
-    std::vector<std::string> layers;
-    for (const auto& [layer, below] : kBelow) layers.push_back(layer);
-    return texts_of(kSources, layers);
-  }();
+  static const Texts kTexts = texts_of(kSources, kLayers);
   return kTexts;
 }
 

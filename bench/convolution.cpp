@@ -1,14 +1,11 @@
 // Convolutions, forward and backward: the cases that are compared with PyTorch.
-#include <benchmark/benchmark.h>
-#include <tapegrad/tapegrad.h>
-
-#include <string>
+#include "forms.h"
 
 namespace tapegrad {
 namespace {
 
 struct Case {
-  const char* name;
+  std::string name;
   Shape x, weight;
   ConvOptions options = {};
 };
@@ -30,40 +27,24 @@ const Case kCases[] = {
     {"volume_patches", {256, 3, 2, 14, 14}, {256, 3, 2, 14, 14}},
 };
 
-Tensor convolve(const Case& one, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor convolve(const Case& one, const Inputs& v) {
   const auto run = one.x.rank() == 3 ? conv1d : one.x.rank() == 4 ? conv2d : conv3d;
-  return run(x, weight, bias, one.options);
+  return run(v[0], v[1], v[2], one.options);
 }
 
-void forward(benchmark::State& state, const Case& one) {
+Inputs inputs(const Case& one) {
   Generator generator(0);
-  const Tensor x = randn(one.x, kFloat32, &generator), weight = randn(one.weight, kFloat32, &generator);
-  const Tensor bias = randn({one.weight[0]}, kFloat32, &generator);
-  for (auto _ : state) benchmark::DoNotOptimize(convolve(one, x, weight, bias));
-}
-
-// With the gradients of x, weight and bias.
-void train(benchmark::State& state, const Case& one) {
-  Generator generator(0);
-  const Tensor x = randn(one.x, kFloat32, &generator).as_leaf();
-  const Tensor weight = randn(one.weight, kFloat32, &generator).as_leaf();
-  const Tensor bias = randn({one.weight[0]}, kFloat32, &generator).as_leaf();
-  const Tensor dy = randn(convolve(one, x, weight, bias).shape(), kFloat32, &generator);
-  for (auto _ : state) {
-    Tape tape;
-    benchmark::DoNotOptimize(tape.backward(convolve(one, x, weight, bias), {.grad_output = dy}));
-  }
+  return {randn(one.x, kFloat32, &generator), randn(one.weight, kFloat32, &generator),
+          randn({one.weight[0]}, kFloat32, &generator)};
 }
 
 [[maybe_unused]] const bool kRegistered = [] {
+  const auto real_time = [](benchmark::internal::Benchmark* b) { b->UseRealTime(); };
   for (const Case& one : kCases) {
-    const auto add = [&](const std::string& name, void (*run)(benchmark::State&, const Case&)) {
-      benchmark::RegisterBenchmark((name + one.name).c_str(), [run, &one](benchmark::State& state) {
-        run(state, one);
-      })->UseRealTime();
-    };
-    add("conv/", forward);
-    add("conv_with_gradients/", train);
+    const auto f = [&one](const Inputs& v) { return convolve(one, v); };
+    register_all(real_time, {{"conv/" + one.name, [=, &one](State& state) { forward(state, f, inputs(one)); }},
+                             {"conv_with_gradients/" + one.name,
+                              [=, &one](State& state) { gradients_of(state, inputs(one), f); }}});
   }
   return true;
 }();

@@ -1,10 +1,8 @@
 // Elementwise operations on 16 M floats, limited by memory and arithmetic: forward only, and with backward. Formulas
 // of 1 M floats: fused, as operations on tensors, and the library's own functions.
-#include <benchmark/benchmark.h>
-#include <tapegrad/tapegrad.h>
-
 #include <string>
-#include <vector>
+
+#include "forms.h"
 
 namespace tapegrad {
 namespace {
@@ -13,47 +11,25 @@ constexpr int64_t kNumel = int64_t{1} << 24;
 
 Tensor numbers(const Shape& shape) { return linspace(-4, 4, shape.numel()).reshape(shape); }
 
-template <class F>
-void forward(benchmark::State& state, F operation) {
-  const Tensor x = numbers({kNumel});
-  (void)operation(x);  // so that the pool holds the result's memory
-  for (auto _ : state) benchmark::DoNotOptimize(operation(x));
-  state.SetBytesProcessed(state.iterations() * kNumel * 8);
+auto value(auto operation) {
+  return [operation](State& state) {
+    forward(state, operation, numbers({kNumel}));
+    state.SetBytesProcessed(state.iterations() * kNumel * 8);
+  };
 }
 
-template <class F>
-void with_backward(benchmark::State& state, F operation) {
-  const Tensor x = numbers({kNumel}).as_leaf();
-  const auto step = [&] {
-    Tape tape;
-    benchmark::DoNotOptimize(tape.backward(operation(x), {.grad_output = x}));
+auto with_backward(auto operation) {
+  return [operation](State& state) {
+    gradients_of(state, {numbers({kNumel})}, [operation](const Inputs& v) { return operation(v[0]); });
   };
-  step();
-  for (auto _ : state) step();
 }
 
 // [rows, width] + [width]: what a bias costs.
-void add_row(benchmark::State& state) {
+void add_row(State& state) {
   const int64_t width = state.range(0);
-  const Tensor x = numbers({kNumel / width, width}), row = numbers({width});
-  benchmark::DoNotOptimize(x + row);
-  for (auto _ : state) benchmark::DoNotOptimize(x + row);
+  forward(
+      state, [](auto& x, auto& row) { return x + row; }, numbers({kNumel / width, width}), numbers({width}));
   state.SetBytesProcessed(state.iterations() * kNumel * 8);
-}
-
-// A formula of leaves of 1 M floats, the last of which may be a scalar: its value, or also the gradients of all.
-template <class F>
-void formula(benchmark::State& state, F f, std::size_t tensors, bool gradients) {
-  const Tensor dy = numbers({int64_t{1} << 20});
-  std::vector<Tensor> x;
-  for (std::size_t i = 0; i < tensors; ++i) x.push_back((i == 4 ? scalar(0.1) : dy * (0.5 + 0.1 * i)).as_leaf());
-  const auto step = [&] {
-    if (!gradients) return benchmark::DoNotOptimize(f(x));
-    Tape tape;
-    benchmark::DoNotOptimize(tape.backward(f(x), {.grad_output = dy}));
-  };
-  step();
-  for (auto _ : state) step();
 }
 
 constexpr auto kGeluFormula = [](auto x) { return 0.5 * x * (1 + erf(x * 0.70710678118654752)); };
@@ -63,25 +39,28 @@ constexpr auto kBurgersFormula = [](auto u, auto u_t, auto u_x, auto u_xx, auto 
 };
 constexpr auto kWaveFormula = [](auto x) { return exp(-0.5 * x * x) * cos(3 * x) + 0.1 * x / (1 + x * x); };
 
-using Leaves = std::vector<Tensor>;
-const auto kFusedGelu = [](const Leaves& x) { return fuse(kGeluFormula, x[0]); };
-const auto kFusedSwish = [](const Leaves& x) { return fuse(kSwishFormula, x[0]); };
-const auto kFusedBurgers = [](const Leaves& x) { return fuse(kBurgersFormula, x[0], x[1], x[2], x[3], x[4]); };
-const auto kFusedWave = [](const Leaves& x) { return fuse(kWaveFormula, x[0]); };
-const auto kComposedGelu = [](const Leaves& x) { return kGeluFormula(x[0]); };
-const auto kComposedSwish = [](const Leaves& x) { return kSwishFormula(x[0]); };
-const auto kComposedBurgers = [](const Leaves& x) { return kBurgersFormula(x[0], x[1], x[2], x[3], x[4]); };
-const auto kComposedWave = [](const Leaves& x) { return kWaveFormula(x[0]); };
-const auto kOwnGelu = [](const Leaves& x) { return gelu(x[0]); };
-const auto kOwnSwish = [](const Leaves& x) { return silu(x[0]); };
+const auto kFusedGelu = [](const Inputs& x) { return fuse(kGeluFormula, x[0]); };
+const auto kFusedSwish = [](const Inputs& x) { return fuse(kSwishFormula, x[0]); };
+const auto kFusedBurgers = [](const Inputs& x) { return fuse(kBurgersFormula, x[0], x[1], x[2], x[3], x[4]); };
+const auto kFusedWave = [](const Inputs& x) { return fuse(kWaveFormula, x[0]); };
+const auto kComposedGelu = [](const Inputs& x) { return kGeluFormula(x[0]); };
+const auto kComposedSwish = [](const Inputs& x) { return kSwishFormula(x[0]); };
+const auto kComposedBurgers = [](const Inputs& x) { return kBurgersFormula(x[0], x[1], x[2], x[3], x[4]); };
+const auto kComposedWave = [](const Inputs& x) { return kWaveFormula(x[0]); };
+const auto kOwnGelu = [](const Inputs& x) { return gelu(x[0]); };
+const auto kOwnSwish = [](const Inputs& x) { return silu(x[0]); };
 
-void register_formula(const char* name, auto f, std::size_t tensors) {
-  for (const bool gradients : {false, true}) {
-    const std::string title = std::string("formula/") + name + (gradients ? "/gradients" : "");
-    benchmark::RegisterBenchmark(title.c_str(), [=](benchmark::State& state) { formula(state, f, tensors, gradients); })
-        ->UseRealTime()
-        ->Unit(benchmark::kMillisecond);
-  }
+// A formula of leaves of 1 M floats, the last of five a scalar: its value, and with the gradients of all.
+bool register_formula(const std::string& name, auto f, std::size_t tensors) {
+  const auto inputs = [tensors] {
+    const Tensor x = numbers({int64_t{1} << 20});
+    Inputs all;
+    for (std::size_t i = 0; i < tensors; ++i) all.push_back(i == 4 ? scalar(0.1) : x * (0.5 + 0.1 * i));
+    return all;
+  };
+  return register_all(in_milliseconds,
+                      {{"formula/" + name, [=](State& state) { forward(state, f, inputs()); }},
+                       {"formula/" + name + "/gradients", [=](State& state) { gradients_of(state, inputs(), f); }}});
 }
 
 const bool kFormulas = [] {
@@ -100,26 +79,22 @@ const bool kFormulas = [] {
 
 const auto kTanh = [](const Tensor& x) { return tanh(x); };
 const auto kGelu = [](const Tensor& x) { return gelu(x, Gelu::tanh); };
-const auto kGeluErf = [](const Tensor& x) { return gelu(x); };
-const auto kAtan = [](const Tensor& x) { return atan(x); };
-const auto kSoftplus = [](const Tensor& x) { return softplus(x); };
-const auto kSwiglu = [](const Tensor& x) { return swiglu(x.reshape({-1, 4096})); };
-const auto kAdd = [](const Tensor& x) { return x + x; };
-const auto kAddNumber = [](const Tensor& x) { return x + 1.0; };
-const auto kAddScalar = [](const Tensor& x) { return x + scalar(1); };
 
-BENCHMARK_CAPTURE(forward, add, kAdd)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(forward, add_number, kAddNumber)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(forward, add_scalar_tensor, kAddScalar)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(forward, tanh, kTanh)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(forward, gelu_tanh, kGelu)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(forward, gelu_erf, kGeluErf)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(forward, atan, kAtan)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(forward, softplus, kSoftplus)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(forward, swiglu, kSwiglu)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(with_backward, tanh, kTanh)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(with_backward, gelu_tanh, kGelu)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(add_row)->Arg(64)->Arg(768)->UseRealTime()->Unit(benchmark::kMillisecond);
+[[maybe_unused]] const bool kOperations =
+    register_all(in_milliseconds, {{"forward/add", value([](auto& x) { return x + x; })},
+                                   {"forward/add_number", value([](auto& x) { return x + 1.0; })},
+                                   {"forward/add_scalar_tensor", value([](auto& x) { return x + scalar(1); })},
+                                   {"forward/tanh", value(kTanh)},
+                                   {"forward/gelu_tanh", value(kGelu)},
+                                   {"forward/gelu_erf", value([](auto& x) { return gelu(x); })},
+                                   {"forward/atan", value([](auto& x) { return atan(x); })},
+                                   {"forward/softplus", value([](auto& x) { return softplus(x); })},
+                                   {"forward/swiglu", value([](auto& x) {
+                                      return swiglu(x.reshape({-1, 4096}));
+                                    })},
+                                   {"with_backward/tanh", with_backward(kTanh)},
+                                   {"with_backward/gelu_tanh", with_backward(kGelu)}});
+BENCHMARK(add_row)->Arg(64)->Arg(768)->Apply(in_milliseconds);
 
 }  // namespace
 }  // namespace tapegrad

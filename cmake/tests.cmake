@@ -71,7 +71,7 @@ add_executable(tapegrad_train_verbs command/main.cpp)
 target_link_libraries(tapegrad_train_verbs PRIVATE tapegrad_verbs tapegrad_left_out tapegrad_hardened)
 add_dependencies(test_tasks_left_out tapegrad_train_verbs)
 
-include(cmake/test_programs.cmake)
 include(cmake/test_documents.cmake)
+include(cmake/test_programs.cmake)
 include(cmake/test_mutants.cmake)
 include(cmake/test_consumers.cmake)

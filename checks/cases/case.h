@@ -98,6 +98,10 @@ class CaseTable {
     rule(std::move(cpp), std::move(python), std::move(draw), {}, std::move(run));
   }
 
+  void rule(Formula formula, std::string python, DrawRule draw, Smooth smooth = {}) {
+    rule(std::move(formula.cpp), std::move(python), std::move(draw), std::move(smooth), std::move(formula.run));
+  }
+
   // --- inputs ---
 
   // A sample of an Op, by a function, or by the call of an operation, whose first result is checked.

@@ -5,8 +5,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-using A = Arguments;
-
 ConvOptions conv_options(const json& args) {
   const bool named = args.contains("padding") && args["padding"].is_string();
   return {.stride = per_axis(args, "stride", 1),
@@ -165,73 +163,36 @@ void add_conv_rules(CaseTable& t) {
     c.i = {d.between(1, 2), d.between(0, 1)};
     return true;
   };
-  const DrawRule image = [](const Draw& d, Call& c) {
-    return d.operand(c, [](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 16 && x.numel() % 2 == 0; }) &&
-           sized(2, 2)(d, c);
-  };
-  // Two channels.
-  const DrawRule image_and_filters = [](const Draw& d, Call& c) {
-    return d.operand(c, [](const Tensor& x) { return x.numel() >= 4 && x.numel() % 4 == 0; }) && sized(4, 4)(d, c);
-  };
-  const DrawRule pairs_and_weight = [](const Draw& d, Call& c) {
-    return d.operand(c, [](const Tensor& x) { return x.numel() >= 4 && x.numel() % 2 == 0; }) && sized(2, 2)(d, c);
-  };
-  // f({t0}.reshape(x), {t1}.reshape(weight)more), in C++ and Python.
-  const auto add = [&](const std::string& name, const DrawRule& draw, const std::vector<int64_t>& x,
-                       const std::vector<int64_t>& weight, const std::string& cpp, const std::string& python,
-                       std::function<Tensor(const Tensor&, const Tensor&, const A&)> f) {
-    const std::string shape_x = json(x).dump(), shape_weight = json(weight).dump();
-    const auto inside = [](const std::string& list) { return replaced(list.substr(1, list.size() - 2), ",", ", "); };
-    t.rule(name + "({t0}.reshape({" + inside(shape_x) + "}), {t1}.reshape({" + inside(shape_weight) + "})" + cpp + ")",
-           "F." + name + "({t0}.reshape(" + inside(shape_x) + "), {t1}.reshape(" + inside(shape_weight) + ")" + python +
-               ")",
-           draw, [=, as_x = dims(json(x)), as_weight = dims(json(weight))](const A& a) {
-             return f(a.t[0].reshape(as_x), a.t[1].reshape(as_weight), a);
-           });
-  };
-  add("conv1d", signal, {1, 1, -1}, {1, 1, -1}, ", {}, {.stride = {i0}, .padding = {i1}}",
-      ", stride={i0}, padding={i1}",
-      [](auto& x, auto& w, const A& a) { return conv1d(x, w, {}, {.stride = a.i(0), .padding = a.i(1)}); });
-  add("conv_transpose1d", signal, {1, 1, -1}, {1, 1, -1}, ", {}, {.stride = {i0}}", ", stride={i0}",
-      [](auto& x, auto& w, const A& a) { return conv_transpose1d(x, w, {}, {.stride = a.i(0)}); });
-  add("conv2d", image, {1, 1, 2, -1}, {1, 1, 1, 2}, ", {}, {.padding = {1, 0}}", ", padding=(1, 0)",
-      [](auto& x, auto& w, const A&) {
-        return conv2d(x, w, {}, {.padding = {1, 0}});
-      });
-  add("conv_transpose2d", image, {1, 1, 2, -1}, {1, 1, 2, 1}, "", "",
-      [](auto& x, auto& w, const A&) { return conv_transpose2d(x, w); });
-  add("conv2d", image_and_filters, {1, 2, 2, -1}, {2, 1, 1, 2}, ", {}, {.padding = Padding::same, .groups = 2}",
-      ", padding='same', groups=2",
-      [](auto& x, auto& w, const A&) { return conv2d(x, w, {}, {.padding = Padding::same, .groups = 2}); });
-  add("conv2d", image_and_filters, {1, 2, 2, -1}, {1, 2, 2, 1}, ", {}, {.padding = Padding::same}", ", padding='same'",
-      [](auto& x, auto& w, const A&) { return conv2d(x, w, {}, {.padding = Padding::same}); });
-  add("conv1d", pairs_and_weight, {2, 1, -1}, {1, 1, 2}, ", {}, {.padding = 1, .padding_mode = PadMode::circular}", "",
-      [](auto& x, auto& w, const A&) { return conv1d(x, w, {}, {.padding = 1, .padding_mode = PadMode::circular}); });
-  t.rules.back().python = "F.conv1d(F.pad({t0}.reshape(2, 1, -1), (1, 1), mode='circular'), {t1}.reshape(1, 1, 2))";
-}
+  const DrawRule image = both(sized(4, 16, 2), sized(2, 2)), pairs = both(sized(4, kMostElements, 2), sized(2, 2)),
+                 two_channels = both(sized(4, kMostElements, 4), sized(4, 4));
+  t.rule(FORMULA(
+             conv1d(a.t[0].reshape({1, 1, -1}), a.t[1].reshape({1, 1, -1}), {}, {.stride = a.i(0), .padding = a.i(1)})),
+         "F.conv1d({t0}.reshape(1, 1, -1), {t1}.reshape(1, 1, -1), stride={i0}, padding={i1})", signal);
+  t.rule(FORMULA(conv_transpose1d(a.t[0].reshape({1, 1, -1}), a.t[1].reshape({1, 1, -1}), {}, {.stride = a.i(0)})),
+         "F.conv_transpose1d({t0}.reshape(1, 1, -1), {t1}.reshape(1, 1, -1), stride={i0})", signal);
+  t.rule(FORMULA(conv2d(a.t[0].reshape({1, 1, 2, -1}), a.t[1].reshape({1, 1, 1, 2}), {}, {.padding = {1, 0}})),
+         "F.conv2d({t0}.reshape(1, 1, 2, -1), {t1}.reshape(1, 1, 1, 2), padding=(1, 0))", image);
+  t.rule(FORMULA(conv_transpose2d(a.t[0].reshape({1, 1, 2, -1}), a.t[1].reshape({1, 1, 2, 1}))),
+         "F.conv_transpose2d({t0}.reshape(1, 1, 2, -1), {t1}.reshape(1, 1, 2, 1))", image);
+  t.rule(FORMULA(conv2d(a.t[0].reshape({1, 2, 2, -1}), a.t[1].reshape({2, 1, 1, 2}), {},
+                        {.padding = Padding::same, .groups = 2})),
+         "F.conv2d({t0}.reshape(1, 2, 2, -1), {t1}.reshape(2, 1, 1, 2), padding='same', groups=2)", two_channels);
+  t.rule(FORMULA(conv2d(a.t[0].reshape({1, 2, 2, -1}), a.t[1].reshape({1, 2, 2, 1}), {}, {.padding = Padding::same})),
+         "F.conv2d({t0}.reshape(1, 2, 2, -1), {t1}.reshape(1, 2, 2, 1), padding='same')", two_channels);
+  t.rule(FORMULA(conv1d(a.t[0].reshape({2, 1, -1}), a.t[1].reshape({1, 1, 2}), {},
+                        {.padding = 1, .padding_mode = PadMode::circular})),
+         "F.conv1d(F.pad({t0}.reshape(2, 1, -1), (1, 1), mode='circular'), {t1}.reshape(1, 1, 2))", pairs);
 
-// A volume of two depths and two rows, and a filter of two depths.
-void add_volume_conv_rules(CaseTable& t) {
-  const DrawRule draw = [](const Draw& d, Call& c) {
-    return d.operand(c, [](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 16 && x.numel() % 4 == 0; }) &&
-           sized(2, 2)(d, c);
-  };
-  const auto volume = [](const A& a) { return a.t[0].reshape({1, 1, 2, 2, -1}); };
-  const auto filter = [](const A& a) { return a.t[1].reshape({1, 1, 2, 1, 1}); };
-  const std::string cpp = "({t0}.reshape({1, 1, 2, 2, -1}), {t1}.reshape({1, 1, 2, 1, 1})";
-  const std::string python = "({t0}.reshape(1, 1, 2, 2, -1), {t1}.reshape(1, 1, 2, 1, 1)";
-  t.rule("conv3d" + cpp + ", {}, {.padding = {1, 0, 0}})", "F.conv3d" + python + ", padding=(1, 0, 0))", draw,
-         [=](const A& a) {
-           return conv3d(volume(a), filter(a), {}, {.padding = {1, 0, 0}});
-         });
-  t.rule("conv_transpose3d" + cpp + ")", "F.conv_transpose3d" + python + ")", draw,
-         [=](const A& a) { return conv_transpose3d(volume(a), filter(a)); });
+  // A volume of two depths and two rows, and a filter of two depths.
+  const DrawRule volume = both(sized(4, 16, 4), sized(2, 2));
+  t.rule(FORMULA(conv3d(a.t[0].reshape({1, 1, 2, 2, -1}), a.t[1].reshape({1, 1, 2, 1, 1}), {}, {.padding = {1, 0, 0}})),
+         "F.conv3d({t0}.reshape(1, 1, 2, 2, -1), {t1}.reshape(1, 1, 2, 1, 1), padding=(1, 0, 0))", volume);
+  t.rule(FORMULA(conv_transpose3d(a.t[0].reshape({1, 1, 2, 2, -1}), a.t[1].reshape({1, 1, 2, 1, 1}))),
+         "F.conv_transpose3d({t0}.reshape(1, 1, 2, 2, -1), {t1}.reshape(1, 1, 2, 1, 1))", volume);
   // Depthwise, which records depth_windows and add_depths.
   t.rule(
-      "conv_transpose3d({t0}.reshape({1, 2, 2, 1, -1}), {t1}.reshape({2, 1, 1, 1, 1}), {}, {.groups = 2})",
-      "F.conv_transpose3d({t0}.reshape(1, 2, 2, 1, -1), {t1}.reshape(2, 1, 1, 1, 1), groups=2)", draw, [](const A& a) {
-        return conv_transpose3d(a.t[0].reshape({1, 2, 2, 1, -1}), a.t[1].reshape({2, 1, 1, 1, 1}), {}, {.groups = 2});
-      });
+      FORMULA(conv_transpose3d(a.t[0].reshape({1, 2, 2, 1, -1}), a.t[1].reshape({2, 1, 1, 1, 1}), {}, {.groups = 2})),
+      "F.conv_transpose3d({t0}.reshape(1, 2, 2, 1, -1), {t1}.reshape(2, 1, 1, 1, 1), groups=2)", volume);
 }
 
 void add_large_convolutions(CaseTable& t) {
@@ -267,7 +228,6 @@ void add_convolution_cases(CaseTable& table) {
   add_volume_convolutions(table);
   add_conv_weights(table);
   add_conv_rules(table);
-  add_volume_conv_rules(table);
   if (table.large()) add_large_convolutions(table);
 }
 

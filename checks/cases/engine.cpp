@@ -6,8 +6,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-using A = Arguments;
-
 void add_draws(CaseTable& t) {
   t.call("dropout", [](const Inputs& x, const json& args) -> Outputs {
     Generator generator(static_cast<uint64_t>(integer(args, "seed", 7)));
@@ -22,12 +20,11 @@ void add_draws(CaseTable& t) {
   for (const LaidOut& a : layouts(3, 4)) t.add("dropout", a.label, {a.x}, {{"p", 0.4}});
   t.add("dropout", "[19]", {spread({19})}, {{"p", 0.1}});
   t.add("dropout", "expanded", {spread({3, 1}).expand({3, 4})}, {{"p", 0.4}});
-  t.rule("[&] { Generator seeded({i0}); return dropout({t0}, 0.4, true, &seeded); }()",
-         "(torch.manual_seed({i0}), F.dropout({t0}.contiguous(), 0.4))[1]", and_integer(any_value, 0, 999),
-         [](const A& a) {
-           Generator seeded(static_cast<uint64_t>(a.i(0)));
+  t.rule(FORMULA([&] {
+           Generator seeded(a.i(0));
            return dropout(a.t[0], 0.4, true, &seeded);
-         });
+         }()),
+         "(torch.manual_seed({i0}), F.dropout({t0}.contiguous(), 0.4))[1]", and_integer(any_value, 0, 999));
 }
 
 void add_hooks(CaseTable& t) {
@@ -39,8 +36,7 @@ void add_hooks(CaseTable& t) {
   }
   t.add("on_grad", "replaced by itself", {spread({2, 3})},
         [](auto x) { return sin(on_grad(x[0], [](const Tensor& dy) { return dy * 1; })); });
-  t.rule("on_grad({t0}, [](const Tensor& g) { return g * 1; })", "{t0}.clone()", any_value,
-         [](const A& a) { return on_grad(a.t[0], [](const Tensor& g) { return g * 1; }); });
+  t.rule(FORMULA(on_grad(a.t[0], [](const Tensor& g) { return g * 1; })), "{t0}.clone()", any_value);
   const Function variable = [](auto v) { return Tape::current() ? Tape::variable(v[0]) : v[0]; };
   for (const LaidOut& x : layouts(2, 3)) t.add("variable", x.label, {x.x}, variable);
   if (t.large()) t.add_large("variable", {numbers({kRows, kColumns})}, variable);

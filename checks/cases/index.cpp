@@ -173,10 +173,9 @@ void add_reading_rules(CaseTable& t) {
     c.c = {d.index({d.between(0, 3)}, d.last(c).size(c.i[0]))};
     return true;
   };
-  t.rule("index_select({t0}, {i0}, {c0})", "{t0}.index_select({i0}, {c0})", rows,
-         [](const A& a) { return index_select(a.t[0], a.i(0), a.c(0)); });
-  t.rule("index_fill({t0}, {i0}, {c0}, {d0})", "{t0}.index_fill({i0}, {c0}, {d0})", and_number(rows, -1, 1),
-         [](const A& a) { return index_fill(a.t[0], a.i(0), a.c(0), a.d(0)); });
+  t.rule(FORMULA(index_select(a.t[0], a.i(0), a.c(0))), "{t0}.index_select({i0}, {c0})", rows);
+  t.rule(FORMULA(index_fill(a.t[0], a.i(0), a.c(0), a.d(0))), "{t0}.index_fill({i0}, {c0}, {d0})",
+         and_number(rows, -1, 1));
   const DrawRule places = [](const Draw& d, Call& c) {
     if (!with_axis(d, c) || d.last(c).numel() == 0) return false;
     Shape shape = d.last(c).shape();
@@ -185,68 +184,47 @@ void add_reading_rules(CaseTable& t) {
     c.c = {d.index(shape, d.last(c).size(axis))};
     return true;
   };
-  t.rule("gather({t0}, {i0}, {c0})", "{t0}.gather({i0}, {c0})", places,
-         [](const A& a) { return gather(a.t[0], a.i(0), a.c(0)); });
-  t.rule("take_along_axis({t0}, {c0}, {i0})", "torch.take_along_dim({t0}, {c0}, {i0})", places,
-         [](const A& a) { return take_along_axis(a.t[0], a.c(0), a.i(0)); });
+  t.rule(FORMULA(gather(a.t[0], a.i(0), a.c(0))), "{t0}.gather({i0}, {c0})", places);
+  t.rule(FORMULA(take_along_axis(a.t[0], a.c(0), a.i(0))), "torch.take_along_dim({t0}, {c0}, {i0})", places);
   // The source is gathered from x, so it has the shape of the index.
-  t.rule("scatter_add({t0}, {i0}, {c0}, sin(gather({t0}, {i0}, {c0})))",
-         "{t0}.scatter_add({i0}, {c0}, {t0}.gather({i0}, {c0}).sin())", places,
-         [](const A& a) { return scatter_add(a.t[0], a.i(0), a.c(0), sin(gather(a.t[0], a.i(0), a.c(0)))); });
+  t.rule(FORMULA(scatter_add(a.t[0], a.i(0), a.c(0), sin(gather(a.t[0], a.i(0), a.c(0))))),
+         "{t0}.scatter_add({i0}, {c0}, {t0}.gather({i0}, {c0}).sin())", places);
 }
 
 void add_writing_rules(CaseTable& t) {
   // Rows in a different order: each place is written once, because PyTorch does not define the order of several writes.
-  const DrawRule permutation = [](const Draw& d, Call& c) {
-    if (!with_filled_axis(d, c)) return false;
+  const DrawRule permutation = then(with_filled_axis, [](const Draw& d, Call& c) {
     const int64_t size = d.last(c).size(c.i[0]);
     std::vector<int64_t> order;
     for (int64_t k = 0; k < size; ++k) order.insert(order.begin() + d.below(k + 1), k);
     c.c = {from_data(order.data(), size, {size}, kInt64)};
-    return true;
-  };
-  t.rule("index_copy({t0}, {i0}, {c0}, exp({t0}))", "{t0}.index_copy({i0}, {c0}, {t0}.exp())", permutation,
-         [](const A& a) { return index_copy(a.t[0], a.i(0), a.c(0), exp(a.t[0])); });
-  t.rule("index_add({t0}, {i0}, {c0}, cos({t0}), {d0})", "{t0}.index_add({i0}, {c0}, {t0}.cos(), alpha={d0})",
-         and_number(permutation, -1, 1),
-         [](const A& a) { return index_add(a.t[0], a.i(0), a.c(0), cos(a.t[0]), a.d(0)); });
-  t.rule(
-      "scatter({t0}.reshape({-1}), 0, {c0}, sin({t0}.reshape({-1})))",
-      "{t0}.reshape(-1).scatter(0, {c0}, {t0}.reshape(-1).sin()[:{c0}.numel()])",
-      [permutation](const Draw& d, Call& c) {
-        if (!permutation(d, c)) return false;
-        c.c = {c.c[0].slice(0, 0, d.between(1, c.c[0].numel())).contiguous()};
-        return true;
-      },
-      [](const A& a) { return scatter(a.t[0].reshape({-1}), 0, a.c(0), sin(a.t[0].reshape({-1}))); });
-  const DrawRule first_axis = [](const Draw& d, Call& c) {
-    if (!d.operand(c, [](const Tensor& x) { return x.dim() > 0 && x.size(0) > 0; })) return false;
-    c.c = {d.index({d.between(1, 2), d.between(1, 2)}, d.last(c).size(0))};
-    return true;
-  };
-  t.rule("index({t0}, {{c0}})", "{t0}[{c0}]", first_axis, [](const A& a) { return index(a.t[0], {a.c(0)}); });
+  });
+  t.rule(FORMULA(index_copy(a.t[0], a.i(0), a.c(0), exp(a.t[0]))), "{t0}.index_copy({i0}, {c0}, {t0}.exp())",
+         permutation);
+  t.rule(FORMULA(index_add(a.t[0], a.i(0), a.c(0), cos(a.t[0]), a.d(0))),
+         "{t0}.index_add({i0}, {c0}, {t0}.cos(), alpha={d0})", and_number(permutation, -1, 1));
+  t.rule(FORMULA(scatter(a.t[0].reshape({-1}), 0, a.c(0), sin(a.t[0].reshape({-1})))),
+         "{t0}.reshape(-1).scatter(0, {c0}, {t0}.reshape(-1).sin()[:{c0}.numel()])",
+         then(permutation,
+              [](const Draw& d, Call& c) { c.c = {c.c[0].slice(0, 0, d.between(1, c.c[0].numel())).contiguous()}; }));
+  const DrawRule first_axis =
+      then(operand([](const Tensor& x) { return x.dim() > 0 && x.size(0) > 0; }), [](const Draw& d, Call& c) {
+        c.c = {d.index({d.between(1, 2), d.between(1, 2)}, d.last(c).size(0))};
+      });
+  t.rule(FORMULA(index(a.t[0], {a.c(0)})), "{t0}[{c0}]", first_axis);
   t.add("masked_scatter", "masked_scatter", {spread({2, 3}), some_bools({2, 3}), spread({7}, 0, 1)});
   t.add("masked_scatter", "masked_scatter, both broadcast", {spread({2, 1}), some_bools({3}), spread({3, 4}).t()});
-  t.rule(
-      "masked_scatter({t0}, gt({t0}, {d0}), {t1})", "{t0}.masked_scatter({t0} > {d0}, {t1})",
-      and_number(twins, -0.5, 0.5), [](const A& a) { return away_from(a.t[0], {a.d(0)}); },
-      [](const A& a) { return masked_scatter(a.t[0], gt(a.t[0], a.d(0)), a.t[1]); });
-  t.rule("index_put({t0}, {{c0}}, scalar({d0}, {T}), true)",
-         "{t0}.index_put(({c0},), torch.tensor({d0}, dtype={T}), accumulate=True)", and_number(first_axis, -1, 1),
-         [](const A& a) { return index_put(a.t[0], {a.c(0)}, scalar(a.d(0), a.type), true); });
+  t.rule(FORMULA(masked_scatter(a.t[0], gt(a.t[0], a.d(0)), a.t[1])), "{t0}.masked_scatter({t0} > {d0}, {t1})",
+         and_number(twins, -0.5, 0.5), [](const A& a) { return away_from(a.t[0], {a.d(0)}); });
+  t.rule(FORMULA(index_put(a.t[0], {a.c(0)}, scalar(a.d(0), a.type), true)),
+         "{t0}.index_put(({c0},), torch.tensor({d0}, dtype={T}), accumulate=True)", and_number(first_axis, -1, 1));
   // PyTorch 1.13 has a wrong gradient for a transposed x.
-  t.rule(
-      "masked_select({t0}, gt({t0}, {d0}))", "(lambda x: x.masked_select(x > {d0}))({t0}.contiguous())",
-      and_number(any_value, -0.5, 0.5), [](const A& a) { return away_from(a.t[0], {a.d(0)}); },
-      [](const A& a) { return masked_select(a.t[0], gt(a.t[0], a.d(0))); });
-  t.rule(
-      "embedding({t0}, {c0})", "F.embedding({c0}, {t0})",
-      [](const Draw& d, Call& c) {
-        if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.size(0) > 0; })) return false;
-        c.c = {d.index({2, d.between(1, 2)}, d.last(c).size(0))};
-        return true;
-      },
-      [](const A& a) { return embedding(a.t[0], a.c(0)); });
+  t.rule(FORMULA(masked_select(a.t[0], gt(a.t[0], a.d(0)))), "(lambda x: x.masked_select(x > {d0}))({t0}.contiguous())",
+         and_number(any_value, -0.5, 0.5), [](const A& a) { return away_from(a.t[0], {a.d(0)}); });
+  t.rule(FORMULA(embedding(a.t[0], a.c(0))), "F.embedding({c0}, {t0})",
+         then(operand([](const Tensor& x) { return x.dim() == 2 && x.size(0) > 0; }), [](const Draw& d, Call& c) {
+           c.c = {d.index({2, d.between(1, 2)}, d.last(c).size(0))};
+         }));
 }
 
 void add_large_indexing(CaseTable& t) {

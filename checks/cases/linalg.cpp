@@ -170,12 +170,9 @@ void add_linalg_rules(CaseTable& t) {
          and_integer(square_matrices, -2, 3), [=](const A& a) { return matrix_power(dominant(a), a.i(0)); });
   t.rule("qr(" + matrix + ").r", "torch.linalg.qr(" + python + ").R", square_matrices,
          [=](const A& a) { return qr(dominant(a)).r; });
-  const DrawRule system = [](const Draw& d, Call& c) {
-    if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.size(-1) == x.size(-2) && x.numel() > 0; }))
-      return false;
-    const int64_t size = d.last(c).size(0);
-    return d.operand(c, [&](const Tensor& b) { return b.dim() == 2 && b.size(0) == size; });
-  };
+  const DrawRule system =
+      and_operand(operand([](const Tensor& x) { return x.dim() == 2 && x.size(-1) == x.size(-2) && x.numel() > 0; }),
+                  [](const Tensor& a, const Tensor& b) { return b.dim() == 2 && b.size(0) == a.size(0); });
   t.rule("solve(" + matrix + ", {t1})", "torch.linalg.solve(" + python + ", {t1})", system,
          [=](const A& a) { return solve(dominant(a), a.t[1]); });
   t.rule("triangular_solve(" + matrix + ", {t1}, {.upper = true})",

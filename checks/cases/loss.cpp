@@ -326,24 +326,17 @@ void add_rules_of_losses(CaseTable& t) {
 }
 
 void add_rules_of_class_losses(CaseTable& t) {
-  const DrawRule classes = [](const Draw& d, Call& c) {
-    if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.numel() > 0; })) return false;
-    c.c = {d.index({d.last(c).size(0)}, d.last(c).size(1))};
-    return true;
-  };
-  t.rule("cross_entropy({t0}, {c0}, {.label_smoothing = {d0}})", "F.cross_entropy({t0}, {c0}, label_smoothing={d0})",
-         and_number(classes, 0, 0.5),
-         [](const A& a) { return cross_entropy(a.t[0], a.c(0), {.label_smoothing = a.d(0)}); });
-  const DrawRule own_rows = [](const Draw& d, Call& c) {
-    if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.numel() > 0; })) return false;
-    c.c = {d.index({d.last(c).size(0)}, d.last(c).size(0))};
-    return true;
-  };
-  t.rule("linear_cross_entropy({t0}, cos({t0}), {c0}, {.label_smoothing = {d0}})",
-         "F.cross_entropy({t0} @ {t0}.cos().t(), {c0}, label_smoothing={d0})", and_number(own_rows, 0, 0.5),
-         [](const A& a) { return linear_cross_entropy(a.t[0], cos(a.t[0]), a.c(0), {.label_smoothing = a.d(0)}); });
-  t.rule("nll_loss({t0}, {c0}, {.reduction = Reduction::none})", "F.nll_loss({t0}, {c0}, reduction='none')", classes,
-         [](const A& a) { return nll_loss(a.t[0], a.c(0), {.reduction = Reduction::none}); });
+  const DrawRule rows = operand([](const Tensor& x) { return x.dim() == 2 && x.numel() > 0; });
+  const DrawRule classes =
+      then(rows, [](const Draw& d, Call& c) { c.c = {d.index({d.last(c).size(0)}, d.last(c).size(1))}; });
+  t.rule(FORMULA(cross_entropy(a.t[0], a.c(0), {.label_smoothing = a.d(0)})),
+         "F.cross_entropy({t0}, {c0}, label_smoothing={d0})", and_number(classes, 0, 0.5));
+  const DrawRule own_rows =
+      then(rows, [](const Draw& d, Call& c) { c.c = {d.index({d.last(c).size(0)}, d.last(c).size(0))}; });
+  t.rule(FORMULA(linear_cross_entropy(a.t[0], cos(a.t[0]), a.c(0), {.label_smoothing = a.d(0)})),
+         "F.cross_entropy({t0} @ {t0}.cos().t(), {c0}, label_smoothing={d0})", and_number(own_rows, 0, 0.5));
+  t.rule(FORMULA(nll_loss(a.t[0], a.c(0), {.reduction = Reduction::none})), "F.nll_loss({t0}, {c0}, reduction='none')",
+         classes);
 }
 
 void add_large_losses(CaseTable& t) {

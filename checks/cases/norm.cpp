@@ -5,8 +5,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-using A = Arguments;
-
 double eps_of(const json& args) { return args.value("eps", 1e-2); }
 
 void add_softmax(CaseTable& t) {
@@ -62,20 +60,16 @@ void add_norms(CaseTable& t) {
         [](auto x) { return layer_norm(x[0], {}, x[1], 1e-2); });
 
   const DrawRule vectors = operand([](const Tensor& x) { return x.dim() > 0 && x.numel() > 0 && x.size(-1) > 1; });
-  const DrawRule vectors_and_weight = [vectors](const Draw& d, Call& c) {
-    if (!vectors(d, c)) return false;
-    const Shape last{d.last(c).size(-1)};
-    return d.operand(c, [&](const Tensor& w) { return w.shape() == last; });
-  };
-  t.rule("layer_norm({t0}, {}, {})", "F.layer_norm({t0}, {t0}.shape[-1:])", vectors, apart,
-         [](const A& a) { return layer_norm(a.t[0], {}, {}, 1e-5); });
-  t.rule("layer_norm({t0}, {t1}, {t1})", "F.layer_norm({t0}, {t1}.shape, {t1}, {t1})", vectors_and_weight, apart,
-         [](const A& a) { return layer_norm(a.t[0], a.t[1], a.t[1]); });
-  t.rule("rms_norm({t0}, {t1})", "{t0} / ({t0}.square().mean(-1, keepdim=True) + 1e-6).sqrt() * {t1}",
-         vectors_and_weight, first_away_from({0}), [](const A& a) { return rms_norm(a.t[0], a.t[1]); });
-  t.rule("layer_norm_std({t0}, {t1}, {t1})",
+  const DrawRule vectors_and_weight =
+      and_operand(vectors, [](const Tensor& x, const Tensor& w) { return w.shape() == Shape{x.size(-1)}; });
+  t.rule(FORMULA(layer_norm(a.t[0], {}, {})), "F.layer_norm({t0}, {t0}.shape[-1:])", vectors, apart);
+  t.rule(FORMULA(layer_norm(a.t[0], a.t[1], a.t[1])), "F.layer_norm({t0}, {t1}.shape, {t1}, {t1})", vectors_and_weight,
+         apart);
+  t.rule(FORMULA(rms_norm(a.t[0], a.t[1])), "{t0} / ({t0}.square().mean(-1, keepdim=True) + 1e-6).sqrt() * {t1}",
+         vectors_and_weight, first_away_from({0}));
+  t.rule(FORMULA(layer_norm_std(a.t[0], a.t[1], a.t[1])),
          "({t0} - {t0}.mean(-1, keepdim=True)) / ({t0}.std(-1, unbiased=False, keepdim=True) + 1e-6) * {t1} + {t1}",
-         vectors_and_weight, apart, [](const A& a) { return layer_norm_std(a.t[0], a.t[1], a.t[1]); });
+         vectors_and_weight, apart);
   if (!t.large()) return;
   for (int64_t width : {64, 1003}) {
     const Tensor rows = numbers({2000, width}), weight = numbers({width}, 0.5, 2), bias = numbers({width});
@@ -86,47 +80,24 @@ void add_norms(CaseTable& t) {
 }
 
 void add_channel_norm_rules(CaseTable& t) {
-  const auto halves = [](int64_t least) {
-    return operand([=](const Tensor& x) { return x.numel() > least && x.numel() % 2 == 0; });
-  };
-  t.rule("group_norm({t0}.reshape({1, 2, -1}), 1)", "F.group_norm({t0}.reshape(1, 2, -1), 1)", halves(2), apart,
-         [](const A& a) {
-           return group_norm(a.t[0].reshape({1, 2, -1}), 1);
-         });
-  t.rule("instance_norm({t0}.reshape({1, 2, -1}))", "F.instance_norm({t0}.reshape(1, 2, -1))", halves(3), apart,
-         [](const A& a) {
-           return instance_norm(a.t[0].reshape({1, 2, -1}));
-         });
-  t.rule("batch_norm_training({t0}.reshape({-1, 1})).y", "F.batch_norm({t0}.reshape(-1, 1), None, None, training=True)",
-         sized(2, 24), apart, [](const A& a) {
-           return batch_norm_training(a.t[0].reshape({-1, 1})).y;
-         });
-  t.rule("batch_norm({t0}.reshape({-1, 1}), full({1}, 0.3, {T}), full({1}, 0.6, {T}))",
+  const DrawRule halves = sized(4, kMostElements, 2);
+  t.rule(FORMULA(group_norm(a.t[0].reshape({1, 2, -1}), 1)), "F.group_norm({t0}.reshape(1, 2, -1), 1)", halves, apart);
+  t.rule(FORMULA(instance_norm(a.t[0].reshape({1, 2, -1}))), "F.instance_norm({t0}.reshape(1, 2, -1))", halves, apart);
+  t.rule(FORMULA(batch_norm_training(a.t[0].reshape({-1, 1})).y),
+         "F.batch_norm({t0}.reshape(-1, 1), None, None, training=True)", sized(2), apart);
+  t.rule(FORMULA(batch_norm(a.t[0].reshape({-1, 1}), full({1}, 0.3, a.type), full({1}, 0.6, a.type))),
          "F.batch_norm({t0}.reshape(-1, 1), torch.full((1,), 0.3, dtype={T}), torch.full((1,), 0.6, dtype={T}))",
-         sized(1, 24), [](const A& a) {
-           return batch_norm(a.t[0].reshape({-1, 1}), full({1}, 0.3, a.type), full({1}, 0.6, a.type));
-         });
+         sized(1));
   // Two channels, and the first two elements of {t1} as their weights (PyTorch 2.15 has wrong gradients for strided
   // ones).
-  const auto weights = [](const A& a) { return a.t[1].reshape({-1}).slice(0, 0, 2); };
-  const std::string two = "{t1}.reshape({-1}).slice(0, 0, 2)", python_two = "{t1}.reshape(-1)[:2].contiguous()";
-  t.rule(
-      "batch_norm_training({t0}.reshape({-1, 2}), " + two + ", " + two + ").y",
-      "F.batch_norm({t0}.reshape(-1, 2), None, None, " + python_two + ", " + python_two + ", training=True)",
-      [=](const Draw& d, Call& c) { return halves(3)(d, c) && sized(2, 24)(d, c); }, apart,
-      [=](const A& a) {
-        return batch_norm_training(a.t[0].reshape({-1, 2}), weights(a), weights(a)).y;
-      });
-  t.rule(
-      "group_norm({t0}.reshape({2, 2, -1}), 1, " + two + ")",
-      "F.group_norm({t0}.reshape(2, 2, -1), 1, " + python_two + ")",
-      [](const Draw& d, Call& c) {
-        return d.operand(c, [](const Tensor& x) { return x.numel() >= 8 && x.numel() % 4 == 0; }) && sized(2, 24)(d, c);
-      },
-      apart,
-      [=](const A& a) {
-        return group_norm(a.t[0].reshape({2, 2, -1}), 1, weights(a));
-      });
+  const std::string weights = "{t1}.reshape(-1)[:2].contiguous()";
+  t.rule(FORMULA(batch_norm_training(a.t[0].reshape({-1, 2}), a.t[1].reshape({-1}).slice(0, 0, 2),
+                                     a.t[1].reshape({-1}).slice(0, 0, 2))
+                     .y),
+         "F.batch_norm({t0}.reshape(-1, 2), None, None, " + weights + ", " + weights + ", training=True)",
+         both(halves, sized(2)), apart);
+  t.rule(FORMULA(group_norm(a.t[0].reshape({2, 2, -1}), 1, a.t[1].reshape({-1}).slice(0, 0, 2))),
+         "F.group_norm({t0}.reshape(2, 2, -1), 1, " + weights + ")", both(sized(8, kMostElements, 4), sized(2)), apart);
 }
 
 void add_channel_norm_calls(CaseTable& t) {

@@ -47,14 +47,9 @@ void add_positions(CaseTable& t, const char* name, Tensor (*along)(const Tensor&
 void add_orders(CaseTable& t) {
   t.function("sort", sort, "axis=-1 descending", ".sort", with_filled_axis, apart, 1);
   t.call("topk", topk, "k axis=-1 largest=1");
-  t.rule(
-      "topk({t0}, {i1}, {i0}).values", "{t0}.topk({i1}, {i0})[0]",
-      [](const Draw& d, Call& c) {
-        if (!with_filled_axis(d, c)) return false;
-        c.i.push_back(d.between(1, d.last(c).size(c.i[0])));
-        return true;
-      },
-      apart, [](const A& a) { return topk(a.t[0], a.i(1), a.i(0)).values; });
+  t.rule(FORMULA(topk(a.t[0], a.i(1), a.i(0)).values), "{t0}.topk({i1}, {i0})[0]",
+         then(with_filled_axis, [](const Draw& d, Call& c) { c.i.push_back(d.between(1, d.last(c).size(c.i[0]))); }),
+         apart);
   for (bool down : {false, true}) {
     const std::string way = down ? ", falling" : ", rising";
     for (const LaidOut& a : layouts(3, 4)) {
@@ -99,8 +94,8 @@ void add_quantiles(CaseTable& t) {
     t.add("quantile", "quantile of all, " + a.label, {a.x}, {{"q", 0.7}, {"mode", "midpoint"}});
     t.add("quantile", "three quantiles, " + a.label, {a.x, tensor({0.1, 0.45, 0.8}, kFloat64)}, {{"axis", 0}});
   }
-  t.rule("quantile({t0}, {d0}, {i0})", "{t0}.quantile({d0}, {i0})", and_number(with_filled_axis, 0.1, 0.9), apart,
-         [](const A& a) { return quantile(a.t[0], a.d(0), a.i(0)); });
+  t.rule(FORMULA(quantile(a.t[0], a.d(0), a.i(0))), "{t0}.quantile({d0}, {i0})", and_number(with_filled_axis, 0.1, 0.9),
+         apart);
 }
 
 }  // namespace

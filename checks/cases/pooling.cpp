@@ -1,13 +1,10 @@
 // Cases of pooling and interpolation.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tapegrad.h>
 
 namespace tapegrad::tasks {
 namespace {
-
-using A = Arguments;
 
 MaxPoolOptions max_options(const json& args) {
   return {.stride = per_axis(args, "stride"),
@@ -214,58 +211,41 @@ void add_interpolations(CaseTable& t) {
   t.add("interpolate", "doubled, long", {spread({1, 1, 19})}, {{"scale_factor", 2}});
 }
 
-// A rule that calls `name` with `args` on an operand in the shape `view`; both are also written in C++ and Python.
-void add_pool_rule(CaseTable& t, const std::string& name, const Shape& view, const DrawRule& draw, const json& args,
-                   const std::string& cpp, const std::string& python, const Smooth& smooth = {}) {
-  const std::string sizes = fmt::format("{}", fmt::join(view, ", "));
-  t.rule(fmt::format("{}({{t0}}.reshape({{{}}}), {})", name, sizes, cpp),
-         fmt::format("F.{}({{t0}}.reshape({}), {})", name, sizes, python), draw, smooth,
-         [f = t.calls.at(name), view, args](const A& a) { return f({a.t[0].reshape(view)}, args)[0]; });
-}
-
 void add_pool_rules(CaseTable& t) {
-  const auto signal = [&](const char* name, int64_t least, int64_t most, const json& args, const char* cpp,
-                          const char* python, const Smooth& smooth = {}) {
-    add_pool_rule(t, name, {1, 1, -1}, sized(least, most), args, cpp, python, smooth);
-  };
-  signal("max_pool1d", 2, 12, {{"kernel_size", 2}, {"stride", 1}, {"padding", 1}}, "2, {.stride = 1, .padding = 1}",
-         "2, stride=1, padding=1", apart);
-  signal("avg_pool1d", 2, 12, {{"kernel_size", 2}, {"ceil_mode", true}}, "2, {.ceil_mode = true}", "2, ceil_mode=True");
-  signal("adaptive_avg_pool1d", 1, 12, {{"output_size", 3}}, "3", "3");
-  signal("adaptive_max_pool1d", 1, 12, {{"output_size", 2}}, "2", "2", apart);
-  signal("interpolate", 1, 12, {{"size", 5}, {"mode", "linear"}}, "{.size = 5, .mode = Interpolation::linear}",
-         "size=5, mode='linear'");
-  signal("interpolate", 1, 10, {{"scale_factor", 2}}, "{.scale_factor = 2}", "scale_factor=2");
-
-  const DrawRule even =
-      operand([](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 16 && x.numel() % 2 == 0; });
-  const auto image = [&](const char* name, const json& args, const char* cpp, const char* python,
-                         const Smooth& smooth = {}) {
-    add_pool_rule(t, name, {1, 1, 2, -1}, even, args, cpp, python, smooth);
-  };
-  image("max_pool2d", {{"kernel_size", 2}}, "2", "2", apart);
-  image("avg_pool2d", {{"kernel_size", 2}, {"stride", 1}, {"padding", 1}, {"count_include_pad", false}},
-        "2, {.stride = 1, .padding = 1, .count_include_pad = false}",
-        "2, stride=1, padding=1, count_include_pad=False");
-  image("adaptive_avg_pool2d", {{"output_size", {3, 2}}}, "{3, 2}", "(3, 2)");
-  image("adaptive_max_pool2d", {{"output_size", {1, 2}}}, "{1, 2}", "(1, 2)", apart);
-  image("interpolate", {{"size", {3, 4}}, {"mode", "bilinear"}, {"align_corners", true}},
-        "{.size = {3, 4}, .mode = Interpolation::bilinear, .align_corners = true}",
-        "size=(3, 4), mode='bilinear', align_corners=True");
-
-  const DrawRule two_by_two =
-      operand([](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 24 && x.numel() % 4 == 0; });
-  const auto volume = [&](const char* name, const json& args, const char* cpp, const char* python,
-                          const Smooth& smooth = {}) {
-    add_pool_rule(t, name, {1, 1, 2, 2, -1}, two_by_two, args, cpp, python, smooth);
-  };
-  volume("max_pool3d", {{"kernel_size", {2, 2, 1}}}, "{2, 2, 1}", "(2, 2, 1)", apart);
-  volume("avg_pool3d", {{"kernel_size", 2}, {"stride", 1}, {"padding", 1}}, "2, {.stride = 1, .padding = 1}",
-         "2, stride=1, padding=1");
-  volume("adaptive_avg_pool3d", {{"output_size", {3, 1, 2}}}, "{3, 1, 2}", "(3, 1, 2)");
-  volume("adaptive_max_pool3d", {{"output_size", {1, 2, 2}}}, "{1, 2, 2}", "(1, 2, 2)", apart);
-  volume("interpolate", {{"size", {3, 2, 3}}, {"mode", "trilinear"}},
-         "{.size = {3, 2, 3}, .mode = Interpolation::trilinear}", "size=(3, 2, 3), mode='trilinear'");
+  const DrawRule signal = sized(2, 12), image = sized(4, 16, 2), volume = sized(4, kMostElements, 4);
+  t.rule(FORMULA(max_pool1d(a.t[0].reshape({1, 1, -1}), 2, {.stride = 1, .padding = 1})),
+         "F.max_pool1d({t0}.reshape(1, 1, -1), 2, stride=1, padding=1)", signal, apart);
+  t.rule(FORMULA(avg_pool1d(a.t[0].reshape({1, 1, -1}), 2, {.ceil_mode = true})),
+         "F.avg_pool1d({t0}.reshape(1, 1, -1), 2, ceil_mode=True)", signal);
+  t.rule(FORMULA(adaptive_avg_pool1d(a.t[0].reshape({1, 1, -1}), 3)),
+         "F.adaptive_avg_pool1d({t0}.reshape(1, 1, -1), 3)", sized(1, 12));
+  t.rule(FORMULA(adaptive_max_pool1d(a.t[0].reshape({1, 1, -1}), 2)),
+         "F.adaptive_max_pool1d({t0}.reshape(1, 1, -1), 2)", sized(1, 12), apart);
+  t.rule(FORMULA(interpolate(a.t[0].reshape({1, 1, -1}), {.size = 5, .mode = Interpolation::linear})),
+         "F.interpolate({t0}.reshape(1, 1, -1), size=5, mode='linear')", sized(1, 12));
+  t.rule(FORMULA(interpolate(a.t[0].reshape({1, 1, -1}), {.scale_factor = 2})),
+         "F.interpolate({t0}.reshape(1, 1, -1), scale_factor=2)", sized(1, 10));
+  t.rule(FORMULA(max_pool2d(a.t[0].reshape({1, 1, 2, -1}), 2)), "F.max_pool2d({t0}.reshape(1, 1, 2, -1), 2)", image,
+         apart);
+  t.rule(FORMULA(avg_pool2d(a.t[0].reshape({1, 1, 2, -1}), 2, {.stride = 1, .padding = 1, .count_include_pad = false})),
+         "F.avg_pool2d({t0}.reshape(1, 1, 2, -1), 2, stride=1, padding=1, count_include_pad=False)", image);
+  t.rule(FORMULA(adaptive_avg_pool2d(a.t[0].reshape({1, 1, 2, -1}), {3, 2})),
+         "F.adaptive_avg_pool2d({t0}.reshape(1, 1, 2, -1), (3, 2))", image);
+  t.rule(FORMULA(adaptive_max_pool2d(a.t[0].reshape({1, 1, 2, -1}), {1, 2})),
+         "F.adaptive_max_pool2d({t0}.reshape(1, 1, 2, -1), (1, 2))", image, apart);
+  t.rule(FORMULA(interpolate(a.t[0].reshape({1, 1, 2, -1}),
+                             {.size = {3, 4}, .mode = Interpolation::bilinear, .align_corners = true})),
+         "F.interpolate({t0}.reshape(1, 1, 2, -1), size=(3, 4), mode='bilinear', align_corners=True)", image);
+  t.rule(FORMULA(max_pool3d(a.t[0].reshape({1, 1, 2, 2, -1}), {2, 2, 1})),
+         "F.max_pool3d({t0}.reshape(1, 1, 2, 2, -1), (2, 2, 1))", volume, apart);
+  t.rule(FORMULA(avg_pool3d(a.t[0].reshape({1, 1, 2, 2, -1}), 2, {.stride = 1, .padding = 1})),
+         "F.avg_pool3d({t0}.reshape(1, 1, 2, 2, -1), 2, stride=1, padding=1)", volume);
+  t.rule(FORMULA(adaptive_avg_pool3d(a.t[0].reshape({1, 1, 2, 2, -1}), {3, 1, 2})),
+         "F.adaptive_avg_pool3d({t0}.reshape(1, 1, 2, 2, -1), (3, 1, 2))", volume);
+  t.rule(FORMULA(adaptive_max_pool3d(a.t[0].reshape({1, 1, 2, 2, -1}), {1, 2, 2})),
+         "F.adaptive_max_pool3d({t0}.reshape(1, 1, 2, 2, -1), (1, 2, 2))", volume, apart);
+  t.rule(FORMULA(interpolate(a.t[0].reshape({1, 1, 2, 2, -1}), {.size = {3, 2, 3}, .mode = Interpolation::trilinear})),
+         "F.interpolate({t0}.reshape(1, 1, 2, 2, -1), size=(3, 2, 3), mode='trilinear')", volume);
 }
 
 void add_large_images(CaseTable& t) {

@@ -5,8 +5,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-using A = Arguments;
-
 void add_matrix_products(CaseTable& t) {
   t.call("matmul", matmul);
   const Shape pairs[][2] = {{{3}, {3}},          {{2, 3}, {3}},          {{3}, {3, 2}},       {{2, 3}, {3, 2}},
@@ -26,19 +24,11 @@ void add_matrix_products(CaseTable& t) {
   });
   t.add("matmul", "expanded batch", {spread({1, 2, 3}).expand({2, 2, 3}), spread({3, 1}).expand({2, 3, 2})});
   t.add("matmul", "by its own transpose", {spread({3, 2})}, [](auto x) { return matmul(x[0], x[0].t()); });
-  t.rule(
-      "matmul({t0}, {t1})", "{t0} @ {t1}",
-      [](const Draw& d, Call& c) {
-        if (!d.operand(c, [](const Tensor& x) { return x.dim() > 0; })) return false;
-        const Tensor a = d.last(c);
-        return d.operand(c, [&](const Tensor& b) {
-          if (b.dim() == 0 || b.size(b.dim() == 1 ? 0 : -2) != a.size(-1)) return false;
-          return a.dim() < 3 || b.dim() < 3 || broadcast_together(sum(a, {-1, -2}).shape(), sum(b, {-1, -2}).shape());
-        });
-      },
-      [](const A& a) { return matmul(a.t[0], a.t[1]); });
-  t.rule("matmul({t0}, {t0}.t())", "{t0} @ {t0}.transpose(-1, -2)", matrices,
-         [](const A& a) { return matmul(a.t[0], a.t[0].t()); });
+  t.rule(FORMULA(matmul(a.t[0], a.t[1])), "{t0} @ {t1}", and_operand(with_axes, [](const Tensor& a, const Tensor& b) {
+           if (b.dim() == 0 || b.size(b.dim() == 1 ? 0 : -2) != a.size(-1)) return false;
+           return a.dim() < 3 || b.dim() < 3 || broadcast_together(sum(a, {-1, -2}).shape(), sum(b, {-1, -2}).shape());
+         }));
+  t.rule(FORMULA(matmul(a.t[0], a.t[0].t())), "{t0} @ {t0}.transpose(-1, -2)", matrices);
 
   t.call<Tensor, const Tensor&, const Tensor&, const Tensor&>("linear", linear);
   for (const Shape& shape : {Shape{4}, Shape{3, 4}, Shape{2, 2, 4}, Shape{0, 4}, Shape{1, 4}}) {
@@ -69,30 +59,16 @@ void add_sums_of_products(CaseTable& t) {
   t.call("bmm", bmm);
   t.call("mv", mv);
   t.call("dot", dot);
-  const DrawRule same_last = [](const Draw& d, Call& c) {
-    if (!d.operand(c, [](const Tensor& x) { return x.dim() > 0; })) return false;
-    const int64_t size = d.last(c).size(-1);
-    return d.operand(c, [&](const Tensor& w) { return w.dim() == 2 && w.size(1) == size; });
-  };
-  t.rule("linear({t0}, {t1})", "F.linear({t0}, {t1})", same_last, [](const A& a) { return linear(a.t[0], a.t[1]); });
-  t.rule("linear({t0}, {t1}, sum({t1}, {1}))", "F.linear({t0}, {t1}, {t1}.sum(1))", same_last,
-         [](const A& a) { return linear(a.t[0], a.t[1], sum(a.t[1], {1})); });
-  t.rule("einsum(\"...i,ji->j...\", {{t0}, {t1}})", "torch.einsum('...i,ji->j...', {t0}, {t1})", same_last,
-         [](const A& a) {
-           return einsum("...i,ji->j...", {a.t[0], a.t[1]});
-         });
-  t.rule(
-      "einsum(\"ij,kj,ij->ki\", {{t0}, {t1}, {t0}})", "torch.einsum('ij,kj,ij->ki', {t0}, {t1}, {t0})",
-      [same_last](const Draw& d, Call& c) { return same_last(d, c) && d.value(c.t[0]).dim() == 2; },
-      [](const A& a) {
-        return einsum("ij,kj,ij->ki", {a.t[0], a.t[1], a.t[0]});
-      });
-  t.rule(
-      "outer({t0}.reshape({-1}), {t1}.reshape({-1}))", "torch.outer({t0}.reshape(-1), {t1}.reshape(-1))",
-      [](const Draw& d, Call& c) { return sized(0, 4)(d, c) && sized(0, 6)(d, c); },
-      [](const A& a) { return outer(a.t[0].reshape({-1}), a.t[1].reshape({-1})); });
-  t.rule("tensordot({t0}, {t1}, {t0}.dim())", "torch.tensordot({t0}, {t1}, {t0}.dim())", twins,
-         [](const A& a) { return tensordot(a.t[0], a.t[1], a.t[0].dim()); });
+  const DrawRule same_last =
+      and_operand(with_axes, [](const Tensor& x, const Tensor& w) { return w.dim() == 2 && w.size(1) == x.size(-1); });
+  t.rule(FORMULA(linear(a.t[0], a.t[1])), "F.linear({t0}, {t1})", same_last);
+  t.rule(FORMULA(linear(a.t[0], a.t[1], sum(a.t[1], {1}))), "F.linear({t0}, {t1}, {t1}.sum(1))", same_last);
+  t.rule(FORMULA(einsum("...i,ji->j...", {a.t[0], a.t[1]})), "torch.einsum('...i,ji->j...', {t0}, {t1})", same_last);
+  t.rule(FORMULA(einsum("ij,kj,ij->ki", {a.t[0], a.t[1], a.t[0]})), "torch.einsum('ij,kj,ij->ki', {t0}, {t1}, {t0})",
+         [same_last](const Draw& d, Call& c) { return same_last(d, c) && d.value(c.t[0]).dim() == 2; });
+  t.rule(FORMULA(outer(a.t[0].reshape({-1}), a.t[1].reshape({-1}))), "torch.outer({t0}.reshape(-1), {t1}.reshape(-1))",
+         both(sized(0, 4), sized(0, 6)));
+  t.rule(FORMULA(tensordot(a.t[0], a.t[1], a.t[0].dim())), "torch.tensordot({t0}, {t1}, {t0}.dim())", twins);
 }
 
 void add_composed_products(CaseTable& t) {
@@ -116,18 +92,12 @@ void add_composed_products(CaseTable& t) {
   t.add("cross", "cross", {spread({2, 3}), spread({2, 3}, -1, 3)});
   t.add("cross", "cross, both broadcast", {spread({3, 1, 2}), spread({3, 4, 1})}, {{"axis", 0}});
   t.add("kron", "kron", {spread({2, 3}), spread({2})});
-  t.rule(
-      "kron({t0}.reshape({-1}), {t1}.reshape({-1}))", "torch.kron({t0}.reshape(-1), {t1}.reshape(-1))",
-      [](const Draw& d, Call& c) { return sized(0, 4)(d, c) && sized(0, 6)(d, c); },
-      [](const A& a) { return kron(a.t[0].reshape({-1}), a.t[1].reshape({-1})); });
-  t.rule("cross(stack({{t0}, {t1}, cos({t0})}, -1), stack({{t1}, {t1}, {t0}}, -1))",
-         "torch.linalg.cross(torch.stack(({t0}, {t1}, {t0}.cos()), -1), torch.stack(({t1}, {t1}, {t0}), -1))", twins,
-         [](const A& a) {
-           return cross(stack({a.t[0], a.t[1], cos(a.t[0])}, -1), stack({a.t[1], a.t[1], a.t[0]}, -1));
-         });
-  t.rule("addmm({t0}, {t0}, matmul({t0}.t(), {t0}), {.beta = 0.5})",
-         "torch.addmm({t0}, {t0}, {t0}.t() @ {t0}, beta=0.5)", operand([](const Tensor& x) { return x.dim() == 2; }),
-         [](const A& a) { return addmm(a.t[0], a.t[0], matmul(a.t[0].t(), a.t[0]), {.beta = 0.5}); });
+  t.rule(FORMULA(kron(a.t[0].reshape({-1}), a.t[1].reshape({-1}))), "torch.kron({t0}.reshape(-1), {t1}.reshape(-1))",
+         both(sized(0, 4), sized(0, 6)));
+  t.rule(FORMULA(cross(stack({a.t[0], a.t[1], cos(a.t[0])}, -1), stack({a.t[1], a.t[1], a.t[0]}, -1))),
+         "torch.linalg.cross(torch.stack(({t0}, {t1}, {t0}.cos()), -1), torch.stack(({t1}, {t1}, {t0}), -1))", twins);
+  t.rule(FORMULA(addmm(a.t[0], a.t[0], matmul(a.t[0].t(), a.t[0]), {.beta = 0.5})),
+         "torch.addmm({t0}, {t0}, {t0}.t() @ {t0}, beta=0.5)", operand([](const Tensor& x) { return x.dim() == 2; }));
 }
 
 }  // namespace

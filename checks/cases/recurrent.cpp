@@ -92,22 +92,20 @@ void add_layer_rule(CaseTable& t, const Layer& layer) {
   const std::string g = std::to_string(layer.gates), two_g = std::to_string(2 * layer.gates);
   const std::string part = ".reshape({-1}).slice(0, ", as = ").reshape({" + g + ", 1})";
   const std::string zero = "torch.zeros(1, 1, 1, dtype={T})";
-  t.rule(
-      std::string(layer.name) + "({t0}.reshape({-1, 1, 1}), {{t1}" + part + "0, " + g + as + ", {t1}" + part + g +
-          ", " + two_g + as + "}).output",
-      std::string("torch._VF.") + layer.pytorch + "({t0}.reshape(-1, 1, 1), " +
-          (layer.gates == 4 ? "(" + zero + ", " + zero + "), " : zero + ", ") + "[{t1}.reshape(-1)[:" + g +
-          "].reshape(-1, 1), {t1}.reshape(-1)[" + g + ":" + two_g +
-          "].reshape(-1, 1)], False, 1, 0.0, False, False, False)[0]",
-      [gates = layer.gates](const Draw& d, Call& c) { return sized(1, 6)(d, c) && sized(2 * gates, 24)(d, c); },
-      [layer](const A& a) {
-        const Tensor all = a.t[1].reshape({-1});
-        const Tensor ih = all.slice(0, 0, layer.gates), hh = all.slice(0, layer.gates, 2 * layer.gates);
-        static const json kNames{{"names", {"x", "weight_ih", "weight_hh"}}};
-        return run_layer(layer.name,
-                         {a.t[0].reshape({-1, 1, 1}), ih.reshape({layer.gates, 1}), hh.reshape({layer.gates, 1})},
-                         kNames, false);
-      });
+  t.rule(std::string(layer.name) + "({t0}.reshape({-1, 1, 1}), {{t1}" + part + "0, " + g + as + ", {t1}" + part + g +
+             ", " + two_g + as + "}).output",
+         std::string("torch._VF.") + layer.pytorch + "({t0}.reshape(-1, 1, 1), " +
+             (layer.gates == 4 ? "(" + zero + ", " + zero + "), " : zero + ", ") + "[{t1}.reshape(-1)[:" + g +
+             "].reshape(-1, 1), {t1}.reshape(-1)[" + g + ":" + two_g +
+             "].reshape(-1, 1)], False, 1, 0.0, False, False, False)[0]",
+         both(sized(1, 6), sized(2 * layer.gates)), [layer](const A& a) {
+           const Tensor all = a.t[1].reshape({-1});
+           const Tensor ih = all.slice(0, 0, layer.gates), hh = all.slice(0, layer.gates, 2 * layer.gates);
+           static const json kNames{{"names", {"x", "weight_ih", "weight_hh"}}};
+           return run_layer(layer.name,
+                            {a.t[0].reshape({-1, 1, 1}), ih.reshape({layer.gates, 1}), hh.reshape({layer.gates, 1})},
+                            kNames, false);
+         });
 }
 
 }  // namespace

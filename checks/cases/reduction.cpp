@@ -24,9 +24,9 @@ void add_reductions(CaseTable& t) {
   t.reduction("amax", amax, false, apart);
   t.reduction("amin", amin, false, apart);
   t.reduction("logsumexp", logsumexp, false);
-  t.rule("sum({t0})", "{t0}.sum()", any_value, [](const A& a) { return sum(a.t[0]); });
-  t.rule("prod({t0})", "{t0}.prod()", any_value, [](const A& a) { return prod(a.t[0]); });
-  t.rule("mean({t0})", "{t0}.mean()", not_empty, [](const A& a) { return mean(a.t[0]); });
+  t.rule(FORMULA(sum(a.t[0])), "{t0}.sum()", any_value);
+  t.rule(FORMULA(prod(a.t[0])), "{t0}.prod()", any_value);
+  t.rule(FORMULA(mean(a.t[0])), "{t0}.mean()", not_empty);
   t.call("var", var, "axes keepdim correction=1");
   t.call("std", std, "axes keepdim correction=1");
   for (double correction : {1, 0}) {
@@ -78,14 +78,12 @@ void add_norms_of_vectors(CaseTable& t) {
   }
   const Smooth not_zero = first_away_from({0});
   // PyTorch computes the order of a norm in float32.
-  t.rule("norm({t0}, 2, {{i0}})", "torch.linalg.vector_norm({t0}, 2, {i0})", with_filled_axis, not_zero,
-         [](const A& a) { return norm(a.t[0], 2, {a.i(0)}); });
+  t.rule(FORMULA(norm(a.t[0], 2, {a.i(0)})), "torch.linalg.vector_norm({t0}, 2, {i0})", with_filled_axis, not_zero);
   t.rule("norm({t0}, {i1} * 0.25, {{i0}}, true)", "torch.linalg.vector_norm({t0}, {i1} * 0.25, {i0}, keepdim=True)",
          and_integer(with_filled_axis, 4, 14), not_zero,
          [](const A& a) { return norm(a.t[0], static_cast<double>(a.i(1)) * 0.25, {a.i(0)}, true); });
   t.call("normalize", normalize, "p=2 axis=1 eps=1e-12");
-  t.rule("normalize({t0}, 2, {i0})", "F.normalize({t0}, dim={i0})", with_filled_axis, not_zero,
-         [](const A& a) { return normalize(a.t[0], 2, a.i(0)); });
+  t.rule(FORMULA(normalize(a.t[0], 2, a.i(0))), "F.normalize({t0}, dim={i0})", with_filled_axis, not_zero);
   t.call("pairwise_distance", pairwise_distance, "p=2 eps=1e-6 keepdim");
   t.call("cosine_similarity", cosine_similarity, "axis=1 eps=1e-8");
   t.call("cdist", cdist, "p=2");
@@ -98,21 +96,14 @@ void add_norms_of_vectors(CaseTable& t) {
     t.add("cdist", "[2, 1, 2, 3], [2, 4, 3]" + label, {spread({2, 1, 2, 3}), spread({2, 4, 3}, low, high)}, of_p);
     t.add("cdist", "nothing" + label, {spread({0, 3}), spread({2, 3})}, of_p);
   }
-  t.rule(
-      "cdist({t0}, {t0} * 2 + 0.5)", "torch.cdist({t0}, {t0} * 2 + 0.5)", matrices,
-      [](const A& a) {
-        return a.t[0].size(-1) == 0 ||
-               away_from(norm(a.t[0].unsqueeze(-2) - (a.t[0] * 2 + 0.5).unsqueeze(-3), 2, -1), {0});
-      },
-      [](const A& a) { return cdist(a.t[0], a.t[0] * 2 + 0.5); });
+  t.rule(FORMULA(cdist(a.t[0], a.t[0] * 2 + 0.5)), "torch.cdist({t0}, {t0} * 2 + 0.5)", matrices, [](const A& a) {
+    return a.t[0].size(-1) == 0 || away_from(norm(a.t[0].unsqueeze(-2) - (a.t[0] * 2 + 0.5).unsqueeze(-3), 2, -1), {0});
+  });
   t.add_large("cdist", {numbers({701, 37}), numbers({103, 37}, 0, 3)});
   const DrawRule vectors = [](const Draw& d, Call& c) { return twins(d, c) && d.last(c).dim() > 0; };
-  t.rule("pairwise_distance({t0}, {t1})", "F.pairwise_distance({t0}, {t1})", vectors, first_two_differ,
-         [](const A& a) { return pairwise_distance(a.t[0], a.t[1]); });
-  t.rule(
-      "cosine_similarity({t0}, {t1}, -1)", "F.cosine_similarity({t0}, {t1}, -1)", vectors,
-      [](const A& a) { return away_from(a.t[0], {0}) && away_from(a.t[1], {0}); },
-      [](const A& a) { return cosine_similarity(a.t[0], a.t[1], -1); });
+  t.rule(FORMULA(pairwise_distance(a.t[0], a.t[1])), "F.pairwise_distance({t0}, {t1})", vectors, first_two_differ);
+  t.rule(FORMULA(cosine_similarity(a.t[0], a.t[1], -1)), "F.cosine_similarity({t0}, {t1}, -1)", vectors,
+         [](const A& a) { return away_from(a.t[0], {0}) && away_from(a.t[1], {0}); });
 }
 
 void add_scans(CaseTable& t) {

@@ -1,4 +1,5 @@
 // How arguments of random calls are drawn.
+#include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/cases/rule.h>
 
@@ -13,6 +14,17 @@ constexpr double kMargin = 0.02;  // much more than an input is moved
 std::vector<double> numbers_of(const Tensor& x) { return x.detach().to(kFloat64).to_vector<double>(); }
 
 }  // namespace
+
+Formula::Formula(std::string code, std::function<Tensor(const Arguments& a)> of)
+    : cpp(std::move(code)), run(std::move(of)) {
+  cpp = replaced(std::move(cpp), ") .", ").");  // where the source has a line break
+  cpp = replaced(std::move(cpp), "a.type", "{T}");
+  for (const char k : std::string("0123")) {
+    cpp = replaced(std::move(cpp), fmt::format("a.t[{}]", k), fmt::format("{{t{}}}", k));
+    for (const char list : std::string("idlc"))
+      cpp = replaced(std::move(cpp), fmt::format("a.{}({})", list, k), fmt::format("{{{}{}}}", list, k));
+  }
+}
 
 bool broadcast_together(const Shape& a, const Shape& b) {
   for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {
@@ -98,8 +110,12 @@ bool twins(const Draw& d, Call& c) {
   return d.operand(c, [&](const Tensor& x) { return x.shape() == shape; });
 }
 
+bool with_axes(const Draw& d, Call& c) {
+  return d.operand(c, [](const Tensor& x) { return x.dim() > 0; });
+}
+
 bool with_axis(const Draw& d, Call& c) {
-  if (!d.operand(c, [](const Tensor& x) { return x.dim() > 0; })) return false;
+  if (!with_axes(d, c)) return false;
   c.i = {d.axis(d.last(c))};
   return true;
 }
@@ -118,24 +134,32 @@ bool square_matrices(const Draw& d, Call& c) {
   return d.operand(c, [](const Tensor& x) { return x.dim() >= 2 && x.size(-1) == x.size(-2) && x.numel() > 0; });
 }
 
-DrawRule sized(int64_t low, int64_t high) {
-  return operand([=](const Tensor& x) { return x.numel() >= low && x.numel() <= high; });
+DrawRule sized(int64_t low, int64_t high, int64_t multiple_of) {
+  return operand(
+      [=](const Tensor& x) { return x.numel() >= low && x.numel() <= high && x.numel() % multiple_of == 0; });
+}
+
+DrawRule both(DrawRule first, DrawRule second) {
+  return [=](const Draw& d, Call& c) { return first(d, c) && second(d, c); };
+}
+
+DrawRule then(DrawRule first, std::function<void(const Draw& d, Call& c)> second) {
+  return both(std::move(first), [=](const Draw& d, Call& c) { return second(d, c), true; });
+}
+
+DrawRule and_operand(DrawRule first, std::function<bool(const Tensor& last, const Tensor& x)> fits) {
+  return both(std::move(first), [=](const Draw& d, Call& c) {
+    const Tensor last = d.last(c);
+    return d.operand(c, [&](const Tensor& x) { return fits(last, x); });
+  });
 }
 
 DrawRule and_number(DrawRule first, double low, double high) {
-  return [=](const Draw& d, Call& c) {
-    if (!first(d, c)) return false;
-    c.d.push_back(d.number(low, high));
-    return true;
-  };
+  return then(std::move(first), [=](const Draw& d, Call& c) { c.d.push_back(d.number(low, high)); });
 }
 
 DrawRule and_integer(DrawRule first, int64_t low, int64_t high) {
-  return [=](const Draw& d, Call& c) {
-    if (!first(d, c)) return false;
-    c.i.push_back(d.between(low, high));
-    return true;
-  };
+  return then(std::move(first), [=](const Draw& d, Call& c) { c.i.push_back(d.between(low, high)); });
 }
 
 DrawRule operand(std::function<bool(const Tensor&)> fits) {

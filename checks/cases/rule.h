@@ -62,6 +62,16 @@ struct Arguments {
   const Tensor& c(std::size_t k) const { return call.c[k]; }
 };
 
+/// A formula of Arguments `a` as a function, and as the text of a rule in C++: in it, a.t[0] is {t0}, a.i(0) is {i0}
+/// and so on, and a.type is {T}.
+struct Formula {
+  Formula(std::string code, std::function<Tensor(const Arguments& a)> run);
+  std::string cpp;
+  std::function<Tensor(const Arguments& a)> run;
+};
+#define FORMULA(...) \
+  ::tapegrad::tasks::Formula(#__VA_ARGS__, [](const ::tapegrad::tasks::Arguments& a) -> Tensor { return __VA_ARGS__; })
+
 using DrawRule = std::function<bool(const Draw&, Call&)>;
 using Smooth = std::function<bool(const Arguments&)>;
 
@@ -72,6 +82,8 @@ struct Rule {
   Smooth smooth;  // whether all operands are far from kinks; empty: the operation has no kinks
 };
 
+// Elements of a value.
+inline constexpr int64_t kMostElements = 24;
 // Values above this are scaled down before they are operands.
 inline constexpr double kLargestOperand = 3;
 double largest(const Tensor& x);
@@ -98,6 +110,8 @@ bool pair(const Draw& d, Call& c);
 bool three(const Draw& d, Call& c);
 // A second operand of the same shape.
 bool twins(const Draw& d, Call& c);
+// An operand that is no scalar.
+bool with_axes(const Draw& d, Call& c);
 // {i0}: an axis; of a tensor with elements; of size above 1; and {i1}: 0 or 1 for keepdim.
 bool with_axis(const Draw& d, Call& c);
 bool with_filled_axis(const Draw& d, Call& c);
@@ -106,8 +120,13 @@ bool with_axis_and_flag(const Draw& d, Call& c);
 // A matrix, or several.
 bool matrices(const Draw& d, Call& c);
 bool square_matrices(const Draw& d, Call& c);
-// An operand of `low` to `high` elements.
-DrawRule sized(int64_t low, int64_t high);
+// An operand of `low` to `high` elements, a multiple of a number.
+DrawRule sized(int64_t low, int64_t high = kMostElements, int64_t multiple_of = 1);
+// What `first` draws, and then what `second` does.
+DrawRule both(DrawRule first, DrawRule second);
+DrawRule then(DrawRule first, std::function<void(const Draw& d, Call& c)> second);
+// What `first` draws, and an operand that fits to its last one.
+DrawRule and_operand(DrawRule first, std::function<bool(const Tensor& last, const Tensor& x)> fits);
 // {d0}: a number in [low, high], or {iK}: an integer.
 DrawRule and_number(DrawRule first, double low, double high);
 DrawRule and_integer(DrawRule first, int64_t low, int64_t high);

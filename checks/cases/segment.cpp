@@ -45,13 +45,12 @@ void add_segments(CaseTable& t) {
 
 void add_segment_rules(CaseTable& t) {
   // Every segment has a row: rows 0 .. segments - 1 are in segments of their own numbers.
-  const DrawRule draw = [](const Draw& d, Call& c) {
-    if (!d.operand(c, [](const Tensor& x) { return x.dim() > 0 && x.size(0) > 0; })) return false;
-    const int64_t rows = d.last(c).size(0), segments = d.between(1, rows);
-    c.i = {segments};
-    c.c = {cat({arange(segments), d.index({rows - segments}, segments)}, 0)};
-    return true;
-  };
+  const DrawRule draw =
+      then(operand([](const Tensor& x) { return x.dim() > 0 && x.size(0) > 0; }), [](const Draw& d, Call& c) {
+        const int64_t rows = d.last(c).size(0), segments = d.between(1, rows);
+        c.i = {segments};
+        c.c = {cat({arange(segments), d.index({rows - segments}, segments)}, 0)};
+      });
   const char* const kIn = "({t0}, {c0}, {i0})";
   // With `include_self` false, what is reduced into does not count.
   const auto reduce = [](const std::string& kind) {
@@ -106,22 +105,14 @@ void add_sparse(CaseTable& t) {
   t.add("sampled_matmul", "no elements", {zeros({3}, kInt64), zeros({0}, kInt64), spread({2, 3}), spread({5, 3})},
         kNone, {.zero_gradient = true});
   // As random programs call them: rows 0 and 1 of a matrix with three elements.
-  const auto draw = [](const Draw& d, Call& c) {
-    if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.size(0) >= 2; })) return false;
-    c.c = {d.index({3}, d.last(c).size(0))};
-    return true;
-  };
+  const auto draw = then(operand([](const Tensor& x) { return x.dim() == 2 && x.size(0) >= 2; }),
+                         [](const Draw& d, Call& c) { c.c = {d.index({3}, d.last(c).size(0))}; });
   t.rule(
-      "sparse_matmul(tensor({0, 1, 3}), {c0}, sin({t0}.flatten().slice(0, 0, 1)).expand({3}), {t0})",
+      FORMULA(sparse_matmul(tensor({0, 1, 3}), a.c(0), sin(a.t[0].flatten().slice(0, 0, 1)).expand({3}), a.t[0])),
       "torch.stack([{t0}.flatten()[0].sin() * {t0}[{c0}[:1]].sum(0), {t0}.flatten()[0].sin() * {t0}[{c0}[1:]].sum(0)])",
-      [draw](const Draw& d, Call& c) { return draw(d, c) && d.last(c).size(1) > 0; },
-      [](const A& a) {
-        return sparse_matmul(tensor({0, 1, 3}), a.c(0), sin(a.t[0].flatten().slice(0, 0, 1)).expand({3}), a.t[0]);
-      });
-  t.rule("sampled_matmul(tensor({0, 1, 3}), {c0}, {t0}.slice(0, 0, 2), {t0})", "({t0}[[0, 1, 1]] * {t0}[{c0}]).sum(1)",
-         draw, [](const A& a) {
-           return sampled_matmul(tensor({0, 1, 3}), a.c(0), a.t[0].slice(0, 0, 2), a.t[0]);
-         });
+      [draw](const Draw& d, Call& c) { return draw(d, c) && d.last(c).size(1) > 0; });
+  t.rule(FORMULA(sampled_matmul(tensor({0, 1, 3}), a.c(0), a.t[0].slice(0, 0, 2), a.t[0])),
+         "({t0}[[0, 1, 1]] * {t0}[{c0}]).sum(1)", draw);
   if (!t.large()) return;
   const Sparse large = some_sparse(700, 301);
   const int64_t count = large.columns.numel();
@@ -165,10 +156,10 @@ void add_linear_scans(CaseTable& t) {
     large({97, 211, 3}, 1, {97, 3});
     t.add_large("linear_scan", {numbers({kColumns, kRows}, 0, 1).t(), numbers({1, kColumns})}, along(0));
   }
-  t.rule("linear_scan(tanh({t0}), {t0}, {i0})",
+  t.rule(FORMULA(linear_scan(tanh(a.t[0]), a.t[0], a.i(0))),
          "torch.stack([h for _, h in __import__('itertools').accumulate(zip({t0}.tanh().unbind({i0}), "
          "{t0}.unbind({i0})), lambda h, s: (0, s[0] * h[1] + s[1]))], {i0})",
-         with_filled_axis, [](const A& a) { return linear_scan(tanh(a.t[0]), a.t[0], a.i(0)); });
+         with_filled_axis);
 }
 
 void add_selective_scans(CaseTable& t) {

@@ -30,20 +30,16 @@ void add_diagonals(CaseTable& t) {
   t.add("diag_embed", "diag", {spread({3})}, [](auto x) { return diag(x[0], -2); });
   t.add("diag_embed", "[0]", {spread({0})}, {{"offset", 2}});
   t.add("diag_embed", "[2, 0]", {spread({2, 0})});
-  t.rule("diagonal({t0}, {i0}, -1, 0)", "torch.diagonal({t0}, {i0}, -1, 0)", and_integer(matrices, -1, 1),
-         [](const A& a) { return diagonal(a.t[0], a.i(0), -1, 0); });
-  t.rule("diag_embed({t0})", "torch.diag_embed({t0})",
-         operand([](const Tensor& x) { return x.dim() > 0 && x.size(-1) < 4; }),
-         [](const A& a) { return diag_embed(a.t[0]); });
+  t.rule(FORMULA(diagonal(a.t[0], a.i(0), -1, 0)), "torch.diagonal({t0}, {i0}, -1, 0)", and_integer(matrices, -1, 1));
+  t.rule(FORMULA(diag_embed(a.t[0])), "torch.diag_embed({t0})",
+         operand([](const Tensor& x) { return x.dim() > 0 && x.size(-1) < 4; }));
 }
 
 void add_windows(CaseTable& t) {
-  t.function("unfold", unfold, "axis size step", ".unfold", [](const Draw& d, Call& c) {
-    if (!with_axis(d, c)) return false;
-    c.i.push_back(d.between(0, d.last(c).size(c.i[0])));
-    c.i.push_back(d.between(1, 3));
-    return true;
-  });
+  t.function("unfold", unfold, "axis size step", ".unfold", then(with_axis, [](const Draw& d, Call& c) {
+               c.i.push_back(d.between(0, d.last(c).size(c.i[0])));
+               c.i.push_back(d.between(1, 3));
+             }));
   struct Windows {
     int64_t axis, size, step;
   };
@@ -89,18 +85,12 @@ void add_repetition(CaseTable& t) {
     const std::vector<Tensor> grids = meshgrid(x, MeshIndexing::xy);
     return grids[0] * grids[1] * grids[2];
   });
-  t.rule(
-      "repeat({t0}, {l0})", "{t0}.repeat({l0})",
-      [](const Draw& d, Call& c) {
-        if (!d.operand(c)) return false;
-        std::vector<int64_t> counts;
-        for (int k = d.last(c).dim() + static_cast<int>(d.below(2)); k > 0; --k) counts.push_back(d.between(1, 2));
-        c.l = {counts};
-        return true;
-      },
-      [](const A& a) { return repeat(a.t[0], dims(json(a.l(0)))); });
-  t.rule("repeat_interleave({t0}, 2, {i0})", "{t0}.repeat_interleave(2, {i0})", with_axis,
-         [](const A& a) { return repeat_interleave(a.t[0], 2, a.i(0)); });
+  t.rule(FORMULA(repeat(a.t[0], a.l(0))), "{t0}.repeat({l0})", then(any_value, [](const Draw& d, Call& c) {
+           std::vector<int64_t> counts;
+           for (int k = d.last(c).dim() + static_cast<int>(d.below(2)); k > 0; --k) counts.push_back(d.between(1, 2));
+           c.l = {counts};
+         }));
+  t.rule(FORMULA(repeat_interleave(a.t[0], 2, a.i(0))), "{t0}.repeat_interleave(2, {i0})", with_axis);
 
   t.call("roll", [](const Inputs& x, const json& args) -> Outputs {
     const Dims shifts = dims(args, "shifts");
@@ -113,9 +103,8 @@ void add_repetition(CaseTable& t) {
   t.add("roll", "[2, 0]", {spread({2, 0})}, {{"shifts", {1}}, {"axes", {1}}});
   t.add("roll", "scalar", {spread({})}, {{"shifts", {1}}});
   const DrawRule with_shift = and_integer(with_axis, -4, 4);
-  t.rule("roll({t0}, {i1}, {i0})", "{t0}.roll({i1}, {i0})", with_shift,
-         [](const A& a) { return roll(a.t[0], a.i(1), a.i(0)); });
-  t.rule("roll({t0}, {i1})", "{t0}.roll({i1})", with_shift, [](const A& a) { return roll(a.t[0], a.i(1)); });
+  t.rule(FORMULA(roll(a.t[0], a.i(1), a.i(0))), "{t0}.roll({i1}, {i0})", with_shift);
+  t.rule(FORMULA(roll(a.t[0], a.i(1))), "{t0}.roll({i1})", with_shift);
 }
 
 void add_padding(CaseTable& t) {
@@ -163,10 +152,8 @@ void add_padding(CaseTable& t) {
   t.add("pad", "constant, more cut than there is", {spread({3})}, {{"widths", {-5, 6}}, {"value", 0}},
         {.zero_gradient = true});
   t.add("slice", "pad that cuts", {spread({4, 5})}, [](auto x) { return pad(x[0], {-1, -2, 0, -1}); });
-  t.rule("pad({t0}, {{i1}, {i2}}, PadMode::constant, {d0})", "F.pad({t0}, ({i1}, {i2}), value={d0})",
-         and_number(and_integer(and_integer(with_axis, 0, 2), 0, 2), -1, 1), [](const A& a) {
-           return pad(a.t[0], {a.i(1), a.i(2)}, PadMode::constant, a.d(0));
-         });
+  t.rule(FORMULA(pad(a.t[0], {a.i(1), a.i(2)}, PadMode::constant, a.d(0))), "F.pad({t0}, ({i1}, {i2}), value={d0})",
+         and_number(and_integer(and_integer(with_axis, 0, 2), 0, 2), -1, 1));
 }
 
 // [] is a whole axis, [start, stop, step] a range with null for what is left out, a number one index.
@@ -223,10 +210,8 @@ void add_regions(CaseTable& t) {
     return slice_update(x[0], {{}, {1, 3}}, x[1]);
   });
   t.add("slice_update", "[0]", {spread({0, 2}), spread({2})}, [](auto x) { return slice_update(x[0], {{}}, x[1]); });
-  t.rule("slice_update({t0}, {{1, kAll, 2}}, {d0})", "torch.cat([{t0}[:1], {t0}[1:] * 0 + {d0}])",
-         and_number(operand([](const Tensor& x) { return x.dim() > 0 && x.size(0) == 2; }), -1, 1), [](const A& a) {
-           return slice_update(a.t[0], {{1, kAll, 2}}, a.d(0));
-         });
+  t.rule(FORMULA(slice_update(a.t[0], {{1, kAll, 2}}, a.d(0))), "torch.cat([{t0}[:1], {t0}[1:] * 0 + {d0}])",
+         and_number(operand([](const Tensor& x) { return x.dim() > 0 && x.size(0) == 2; }), -1, 1));
 }
 
 void add_large_shapes(CaseTable& t) {

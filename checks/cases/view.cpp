@@ -5,8 +5,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-using A = Arguments;
-
 void add_reshapes(CaseTable& t) {
   t.call("reshape", [](auto& x, auto& args) { return x[0].reshape(dims(args, "shape")); });
   t.call("flatten", [](auto& x, auto& args) { return x[0].flatten(integer(args, "first"), integer(args, "last")); });
@@ -22,12 +20,9 @@ void add_reshapes(CaseTable& t) {
   t.add("reshape", "[2, 0] to [0, 5]", {spread({2, 0})}, {{"shape", {0, 5}}});
   t.add("reshape", "squeeze", {spread({1, 3, 1})}, [](auto x) { return x[0].squeeze(); });
   t.add("reshape", "squeeze of two axes", {spread({1, 3, 1})}, [](auto x) { return x[0].squeeze({0, -1}); });
-  t.rule("{t0}.reshape({-1})", "{t0}.reshape(-1)", any_value, [](const A& a) { return a.t[0].reshape({-1}); });
-  t.rule("{t0}.reshape({2, -1})", "{t0}.reshape(2, -1)",
-         operand([](const Tensor& x) { return x.numel() > 0 && x.numel() % 2 == 0; }), [](const A& a) {
-           return a.t[0].reshape({2, -1});
-         });
-  t.rule("{t0}.flatten(0, -1)", "{t0}.flatten(0, -1)", any_value, [](const A& a) { return a.t[0].flatten(0, -1); });
+  t.rule(FORMULA(a.t[0].reshape({-1})), "{t0}.reshape(-1)", any_value);
+  t.rule(FORMULA(a.t[0].reshape({2, -1})), "{t0}.reshape(2, -1)", sized(2, kMostElements, 2));
+  t.rule(FORMULA(a.t[0].flatten(0, -1)), "{t0}.flatten(0, -1)", any_value);
 
   t.call("squeeze", [](const Inputs& x, const json& args) -> Outputs {
     if (args.contains("axes")) return {x[0].squeeze(Axes(dims(args, "axes")))};
@@ -40,7 +35,7 @@ void add_reshapes(CaseTable& t) {
   t.add("squeeze", "[2, 1, 3]", {spread({2, 1, 3})}, {{"axis", 1}});
   t.add("squeeze", "[3, 1], strided", {spread({3, 4}).slice(1, 2, 3)}, {{"axis", -1}});
   t.add("squeeze", "[0, 1]", {spread({0, 1})}, {{"axis", 1}});
-  t.rule("{t0}.squeeze()", "{t0}.squeeze()", any_value, [](const A& a) { return a.t[0].squeeze(); });
+  t.rule(FORMULA(a.t[0].squeeze()), "{t0}.squeeze()", any_value);
 
   t.call("expand", [](auto& x, auto& args) { return x[0].expand(dims(args, "shape")); });
   const Shape stretches[][2] = {{{3}, {2, 3}},     {{2, 1}, {2, 3}},          {{}, {2, 2}},
@@ -50,17 +45,13 @@ void add_reshapes(CaseTable& t) {
     t.add("expand", str(from) + " to " + str(to), {spread(from)}, [to = to](auto x) { return x[0].expand(to); });
   }
   t.add("expand", "strided", {spread({4}).slice(0, 0, kAll, 2)}, {{"shape", {3, 2}}});
-  t.rule(
-      "{t0}.unsqueeze({i0}).expand({l0})", "{t0}.unsqueeze({i0}).expand({l0})",
-      [](const Draw& d, Call& c) {
-        if (!d.operand(c)) return false;
-        c.i = {d.between(0, d.last(c).dim())};
-        std::vector<int64_t> sizes(static_cast<std::size_t>(d.last(c).dim()) + 1, -1);
-        sizes[static_cast<std::size_t>(c.i[0])] = d.between(1, 3);
-        c.l = {sizes};
-        return true;
-      },
-      [](const A& a) { return a.t[0].unsqueeze(a.i(0)).expand(dims(json(a.l(0)))); });
+  t.rule(FORMULA(a.t[0].unsqueeze(a.i(0)).expand(a.l(0))), "{t0}.unsqueeze({i0}).expand({l0})",
+         then(any_value, [](const Draw& d, Call& c) {
+           c.i = {d.between(0, d.last(c).dim())};
+           std::vector<int64_t> sizes(static_cast<std::size_t>(d.last(c).dim()) + 1, -1);
+           sizes[static_cast<std::size_t>(c.i[0])] = d.between(1, 3);
+           c.l = {sizes};
+         }));
 }
 
 void add_turns(CaseTable& t) {
@@ -69,31 +60,20 @@ void add_turns(CaseTable& t) {
   add_cubes(t, "transpose", "-1, 0", [](const Tensor& x) { return x.transpose(-1, 0); });
   add_cubes(t, "transpose", "twice", [](const Tensor& x) { return x.transpose(0, 1).transpose(1, 2); });
   t.add("transpose", "[0, 3]", {spread({0, 3})}, {{"a", 0}, {"b", 1}});
-  t.rule("{t0}.t()", "{t0}.transpose(-1, -2)", matrices, [](const A& a) { return a.t[0].t(); });
+  t.rule(FORMULA(a.t[0].t()), "{t0}.transpose(-1, -2)", matrices);
   t.call("permute", [](auto& x, auto& args) { return x[0].permute(dims(args, "axes")); });
   add_cubes(t, "permute", "1, 2, 0", [](const Tensor& x) { return x.permute({1, 2, 0}); });
   add_cubes(t, "permute", "-1, 0, 1", [](const Tensor& x) { return x.permute({-1, 0, 1}); });
   t.add("permute", "scalar", {spread({})}, {{"axes", json::array()}});
-  t.rule(
-      "{t0}.permute({l0})", "{t0}.permute({l0})",
-      [](const Draw& d, Call& c) {
-        if (!matrices(d, c)) return false;
-        std::vector<int64_t> axes;
-        for (int k = 0; k < d.last(c).dim(); ++k) axes.insert(axes.begin() + d.below(k + 1), k);
-        c.l = {axes};
-        return true;
-      },
-      [](const A& a) { return a.t[0].permute(dims(json(a.l(0)))); });
+  t.rule(FORMULA(a.t[0].permute(a.l(0))), "{t0}.permute({l0})", then(matrices, [](const Draw& d, Call& c) {
+           std::vector<int64_t> axes;
+           for (int k = 0; k < d.last(c).dim(); ++k) axes.insert(axes.begin() + d.below(k + 1), k);
+           c.l = {axes};
+         }));
   t.call("movedim", movedim, "from to", "permute");
   add_cubes(t, "permute", "movedim", [](const Tensor& x) { return movedim(x, {0, 2}, {1, 0}); });
-  t.rule(
-      "movedim({t0}, {{i0}}, {{i1}})", "torch.movedim({t0}, {i0}, {i1})",
-      [](const Draw& d, Call& c) {
-        if (!with_axis(d, c)) return false;
-        c.i.push_back(d.axis(d.last(c)));
-        return true;
-      },
-      [](const A& a) { return movedim(a.t[0], {a.i(0)}, {a.i(1)}); });
+  t.rule(FORMULA(movedim(a.t[0], {a.i(0)}, {a.i(1)})), "torch.movedim({t0}, {i0}, {i1})",
+         then(with_axis, [](const Draw& d, Call& c) { c.i.push_back(d.axis(d.last(c))); }));
   t.function("flip", flip, "axes", ".flip", with_axis);
   for (const LaidOut& a : layouts(3, 4)) {
     t.add("flip", a.label, {a.x}, {{"axes", {1}}});
@@ -120,18 +100,13 @@ void add_slices(CaseTable& t) {
         [](auto x) { return x[0].slice(0, 1, kAll, 2).slice(0, kAll, kAll, -2); });
   t.add("slice", "pieces that overlap", {spread({5})},
         [](auto x) { return x[0].slice(0, 0, 3) * x[0].slice(0, 2, 5); });
-  t.rule(
-      "{t0}.slice({i0}, {i1}, {i2}, {i3})", "{t0}.transpose({i0}, 0)[{i1}:{i2}:{i3}].transpose({i0}, 0)",
-      [](const Draw& d, Call& c) {
-        if (!with_axis(d, c)) return false;
-        const int64_t size = d.last(c).size(c.i[0]);
-        const int64_t start = d.between(-size - 1, size);
-        for (int64_t i : {start, d.between(-size, size + 1), d.between(1, 3)}) c.i.push_back(i);
-        return true;
-      },
-      [](const A& a) { return a.t[0].slice(a.i(0), a.i(1), a.i(2), a.i(3)); });
-  t.rule("{t0}.slice({i0}, kAll, kAll, -1)", "{t0}.flip({i0})", with_axis,
-         [](const A& a) { return a.t[0].slice(a.i(0), kAll, kAll, -1); });
+  t.rule(FORMULA(a.t[0].slice(a.i(0), a.i(1), a.i(2), a.i(3))),
+         "{t0}.transpose({i0}, 0)[{i1}:{i2}:{i3}].transpose({i0}, 0)", then(with_axis, [](const Draw& d, Call& c) {
+           const int64_t size = d.last(c).size(c.i[0]);
+           const int64_t start = d.between(-size - 1, size);
+           for (int64_t i : {start, d.between(-size, size + 1), d.between(1, 3)}) c.i.push_back(i);
+         }));
+  t.rule(FORMULA(a.t[0].slice(a.i(0), kAll, kAll, -1)), "{t0}.flip({i0})", with_axis);
   t.call("narrow", narrow, "axis start length", "slice");
   t.add("narrow", "narrow", {spread({2, 5})}, {{"axis", 1}, {"start", 1}, {"length", 3}});
 
@@ -141,15 +116,12 @@ void add_slices(CaseTable& t) {
   add_cubes(t, "select", "[..., 2]", [](const Tensor& x) { return x.select(2, 2); });
   t.add("select", "[3][1]", {spread({3})}, {{"index", 1}});
   t.add("select", "[2, 0][1]", {spread({2, 0})}, {{"index", 1}});
-  t.rule(
-      "{t0}.select({i0}, {i1})", "{t0}.select({i0}, {i1})",
-      [](const Draw& d, Call& c) {
-        if (!with_axis(d, c) || d.last(c).size(c.i[0]) == 0) return false;
-        const int64_t size = d.last(c).size(c.i[0]);
-        c.i.push_back(d.between(-size, size - 1));
-        return true;
-      },
-      [](const A& a) { return a.t[0].select(a.i(0), a.i(1)); });
+  t.rule(FORMULA(a.t[0].select(a.i(0), a.i(1))), "{t0}.select({i0}, {i1})", [](const Draw& d, Call& c) {
+    if (!with_axis(d, c) || d.last(c).size(c.i[0]) == 0) return false;
+    const int64_t size = d.last(c).size(c.i[0]);
+    c.i.push_back(d.between(-size, size - 1));
+    return true;
+  });
 }
 
 // What only the backward of slice and select records: its derivative is by dy.
@@ -175,7 +147,7 @@ void add_copies(CaseTable& t) {
   t.add("contiguous", "strided", {spread({3, 4}).slice(1, 1, kAll, 2)});
   t.add("contiguous", "reversed", {spread({3, 4}).slice(0, kAll, kAll, -1)});
   t.add("contiguous", "expanded", {spread({3, 1}).expand({3, 4})});
-  t.rule("{t0}.contiguous()", "{t0}.contiguous()", any_value, [](const A& a) { return a.t[0].contiguous(); });
+  t.rule(FORMULA(a.t[0].contiguous()), "{t0}.contiguous()", any_value);
   // Through float32 and back, with eighths: every number on the way is exact.
   const Tensor eighths = tensor({{0.5, -1.25, 2.0}, {0.125, 1.5, -0.75}}, kFloat64);
   for (const LaidOut& a :
@@ -223,26 +195,19 @@ void add_joins(CaseTable& t) {
     t.add("stack", a.label + ", stacked", {a.x, spread({3, 2})}, columns);
   }
   t.add("stack", "stack of scalars", {spread({}), spread({}, 0, 1)});
-  t.rule(
-      "cat({{t0}, {t1}}, {i0})", "torch.cat([{t0}, {t1}], {i0})",
-      [](const Draw& d, Call& c) {
-        if (!with_axis(d, c)) return false;
-        const Tensor first = d.last(c);
-        const int64_t axis = (c.i[0] + first.dim()) % first.dim();
-        return d.operand(c, [&](const Tensor& x) {
-          if (x.dim() != first.dim()) return false;
-          for (int k = 0; k < x.dim(); ++k) {
-            if (k != axis && x.size(k) != first.size(k)) return false;
-          }
-          return true;
-        });
-      },
-      [](const A& a) {
-        return cat({a.t[0], a.t[1]}, a.i(0));
-      });
-  t.rule("stack({{t0}, {t1}, {t0}}, -1)", "torch.stack([{t0}, {t1}, {t0}], -1)", twins, [](const A& a) {
-    return stack({a.t[0], a.t[1], a.t[0]}, -1);
+  t.rule(FORMULA(cat({a.t[0], a.t[1]}, a.i(0))), "torch.cat([{t0}, {t1}], {i0})", [](const Draw& d, Call& c) {
+    if (!with_axis(d, c)) return false;
+    const Tensor first = d.last(c);
+    const int64_t axis = (c.i[0] + first.dim()) % first.dim();
+    return d.operand(c, [&](const Tensor& x) {
+      if (x.dim() != first.dim()) return false;
+      for (int k = 0; k < x.dim(); ++k) {
+        if (k != axis && x.size(k) != first.size(k)) return false;
+      }
+      return true;
+    });
   });
+  t.rule(FORMULA(stack({a.t[0], a.t[1], a.t[0]}, -1)), "torch.stack([{t0}, {t1}, {t0}], -1)", twins);
 }
 
 void add_cuts(CaseTable& t) {
@@ -264,10 +229,8 @@ void add_cuts(CaseTable& t) {
     const std::vector<Tensor> parts = unbind(x[0], 1);
     return parts[0] * parts[1] + parts[2];
   });
-  t.rule("unbind({t0}, {i0})[0]", "{t0}.unbind({i0})[0]", with_filled_axis,
-         [](const A& a) { return unbind(a.t[0], a.i(0))[0]; });
-  t.rule("split({t0}, 2, {i0})[0]", "{t0}.split(2, {i0})[0]", with_filled_axis,
-         [](const A& a) { return split(a.t[0], 2, a.i(0))[0]; });
+  t.rule(FORMULA(unbind(a.t[0], a.i(0))[0]), "{t0}.unbind({i0})[0]", with_filled_axis);
+  t.rule(FORMULA(split(a.t[0], 2, a.i(0))[0]), "{t0}.split(2, {i0})[0]", with_filled_axis);
 }
 
 void add_factories(CaseTable& t) {

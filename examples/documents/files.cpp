@@ -16,7 +16,6 @@ struct Net {
 };
 
 void write_run() {
-  // [run]
   tg::manual_seed(0);
   const tg::Tensor x = tg::randn({20, 3});
   const tg::data::DataLoader loader(tg::data::TensorDataset(x, x(tg::all, 0) > 0), {.batch_size = 5, .shuffle = true});
@@ -28,35 +27,28 @@ void write_run() {
   };
   tg::train::Loop loop(net, adam, loader, loss_of, {.epochs = 2});
   loop.run({.folder = "run", .report = {.unit = "points"}});
-  // [/run]
 }
 
 void write_arrays() {
-  // [arrays]
   const tg::Tensor table = tg::tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}), ids = tg::arange(3);
   tg::save_npy("table.npy", table);
   tg::save_npz("arrays.npz", {{"table", table}, {"ids", ids}});
   tg::save_safetensors("arrays.safetensors", {{"table", table}, {"ids", ids}}, {{"made_by", "ideas_files"}});
   std::cout << "bits " << tg::bits_of({{"table", table}, {"ids", ids}}) << "\n";
-  // [/arrays]
 }
 
 void write_adapter() {
-  // [adapter]
   Net net;
   nn::lora(net, {.rank = 2, .alpha = 4, .targets = {"in"}});
   nn::save_adapter(net, "adapter", {.base_model = "net"});
-  // [/adapter]
 }
 
 void write_tokens() {
-  // [tokens]
   std::ofstream("text.txt") << "a good film; a bad film; not a good film";
   const auto tokenizer = tg::data::train_byte_pairs("a good film; a bad film; not a good film", 264);
   tg::data::save_tokenizer(*tokenizer, "tokenizer");
   const int64_t count = tg::data::write_token_file(*tokenizer, "text.txt", "text.tokens");
   std::cout << count << " tokens of " << tokenizer->size() << "\n";
-  // [/tokens]
 }
 
 }  // namespace

@@ -10,22 +10,18 @@ namespace nn = tg::nn;
 
 namespace {
 
-// [module]
 struct Net {
   nn::Linear up{4, 16}, down{16, 3};
   nn::Dropout drop{0.1};
   tg::Tensor operator()(const tg::Tensor& x) const { return down(drop(tg::relu(up(x)))); }
 };
-// [/module]
 
-// [operation]
 const tg::Op kClipped{"clipped"};
 tg::Tensor clipped(const tg::Tensor& x) {  // limited to [-1, 1], with the gradient of x itself
   return tg::custom(
       kClipped, {x}, [](const tg::Tensor& v) { return tg::clamp(v, -1, 1); },
       [](const tg::Tensor& dy) -> tg::Grads { return dy; });
 }
-// [/operation]
 
 // Classes by the signs of the first two numbers.
 struct Points {
@@ -37,7 +33,6 @@ Points points() {
 }
 
 void train(Net& net, const Points& data) {
-  // [loop]
   const tg::data::DataLoader batches(tg::data::TensorDataset(data.x, data.y), {.batch_size = 16});
   tg::Generator order(1);
   tg::optim::AdamW adam(nn::parameters(net), {.lr = 0.05, .weight_decay = 0.1});
@@ -56,44 +51,33 @@ void train(Net& net, const Points& data) {
     std::printf("epoch %d: %.4f\n", epoch, total / 4);
     adam.set_lr(adam.lr() * 0.5);
   }
-  // [/loop]
 }
 
 }  // namespace
 
 int main() {
-  // [first]
   tg::manual_seed(0);
   Net net;
-  // [/first]
   const Points data = points();
   train(net, data);
 
-  // [evaluate]
   nn::eval(net);
   const tg::Tensor answers = tg::argmax(net(data.x), 1);  // no tape: nothing is recorded
   std::cout << tg::sum(answers == data.y).item() << " of 64 are right\n";
-  // [/evaluate]
 
-  // [save]
   tg::save_safetensors("net.safetensors", nn::state_dict(net));
   Net again;
   nn::load_state_dict(again, tg::load_safetensors("net.safetensors").tensors);
-  // [/save]
   nn::eval(again);
   std::cout << "loaded: " << (tg::bits_of(nn::state_dict(again)) == tg::bits_of(nn::state_dict(net)) ? "equal" : "not")
             << "\n";
 
-  // [index]
   tg::Tensor part = data.x(tg::range(0, 2), tg::all);
   part(0) = 0;  // a new tensor in `part`; data.x has its values
-  // [/index]
   std::cout << tg::sum(part == 0).item() << " zeros, and " << tg::sum(data.x == 0).item() << "\n";
 
-  // [gradient]
   const tg::Tensor x = tg::tensor({-2.0, 0.5}).as_leaf();
   tg::Tape tape;
   const tg::Gradients grads = tape.backward(tg::sum(clipped(x) * 3));
   std::cout << grads[x] << "\n";
-  // [/gradient]
 }

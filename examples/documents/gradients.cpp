@@ -1,4 +1,5 @@
-// The program of docs/gradients.md.
+// The program of docs/gradients.md, whose blocks are read from the page (tests/comments/blocks.py).
+#include <comments/blocks.h>
 #include <tapegrad/nn/certify.h>
 #include <tapegrad/tapegrad.h>
 
@@ -15,16 +16,7 @@ namespace nn = tg::nn;
 
 namespace {
 
-// [wrong]
-const tg::Op kCube{"cube"};
-
-// Its backward is right but for a factor of 1.00001.
-tg::Tensor cube(const tg::Tensor& x) {
-  return tg::custom(
-      kCube, {x}, [](const tg::Tensor& x) { return x * x * x; },
-      [x](const tg::Tensor& dy) -> tg::Grads { return dy * 3.00003 * x * x; });
-}
-// [/wrong]
+#include "comments/docs/gradients_9.inc"
 
 struct Net {
   nn::Linear in{8, 64}, out{64, 4};
@@ -56,11 +48,7 @@ int main() {
   tg::manual_seed(1);
   Net net;
   const std::vector<tg::Tensor> batch{tg::randn({16, 8}), tg::randint(0, 4, {16})};
-  // [certify]
-  const auto loss = [](Net& model, std::span<const tg::Tensor> b) { return tg::cross_entropy(model(b[0]), b[1]); };
-  const nn::Certificate page = nn::certify(net, loss, batch);
-  std::cout << page.summary() << "\n";
-  // [/certify]
+#include "comments/docs/gradients_8.inc"
   net.wrong = true;
   const nn::Certificate other = nn::certify(net, loss, batch);
   std::cout << other.summary() << "\n";

@@ -21,43 +21,34 @@ void class_weights() {
   tg::manual_seed(1);
   Net net;
   const tg::Tensor x = tg::randn({4, 2}), y = tg::tensor({0, 0, 0, 1});
-  // [class weights]
   const tg::Tensor weight = tg::tensor({1.0, 3.0});  // the rare class counts three times
   const tg::Tensor loss = tg::cross_entropy(net(x), y, {.weight = weight});
-  // [/class weights]
   std::cout << "class weights: loss " << loss.item() << "\n";
 }
 
-// [own loss]
 tg::Tensor huber(const tg::Tensor& x, const tg::Tensor& y, double delta) {
   const tg::Tensor distance = tg::abs(x - y);
   return tg::mean(tg::where(distance < delta, 0.5 * tg::square(distance), delta * (distance - 0.5 * delta)));
 }
-// [/own loss]
 
 void own_loss() {
   const tg::Tensor x = tg::tensor({0.2, 3.0}), y = tg::zeros({2});
   std::cout << "own loss: " << huber(x, y, 1).item() << ", the library's " << tg::huber_loss(x, y).item() << "\n";
 }
 
-// [own operation]
 const tg::Op kCube{"cube"};
 tg::Tensor cube(const tg::Tensor& x) {
   return tg::custom(
       kCube, {x}, [](const tg::Tensor& x) { return x * x * x; },           // forward: not recorded
       [x](const tg::Tensor& dy) -> tg::Grads { return dy * 3 * x * x; });  // backward: may be differentiated again
 }
-// [/own operation]
 
 void own_operation() {
-  // [check]
   const tg::Tensor x = tg::randn({3}, tg::kFloat64);
   const tg::GradcheckReport report = tg::gradcheck(cube, {x}, {.order = 2});
-  // [/check]
   std::cout << "own operation: " << (report.ok ? "right" : report.text) << "\n";
 }
 
-// [stencil]
 // y[i, j] = f(place of u[i, j - 1], of u[i, j], of u[i, j + 1]), with periodic rows, on all threads.
 template <class T>
 tg::Tensor stencil(const tg::Tensor& u, const auto& f) {
@@ -74,9 +65,7 @@ tg::Tensor stencil(const tg::Tensor& u, const auto& f) {
   });
   return y;
 }
-// [/stencil]
 
-// [kernels]
 template <class T>
 tg::Tensor advect_kernel(const tg::Tensor& u) {
   return stencil<T>(u, [v = u.data<T>()](int64_t l, int64_t j, int64_t r) { return v[j] * (v[r] - v[l]) / 2; });
@@ -88,9 +77,7 @@ tg::Tensor advect_gradient(const tg::Tensor& u, const tg::Tensor& dy) {
     return (d[j] * (v[r] - v[l]) + d[l] * v[l] - d[r] * v[r]) / 2;  // u[j] occurs in y[j], y[j + 1] and y[j - 1]
   });
 }
-// [/kernels]
 
-// [kernel operation]
 const tg::Op kAdvect{"advect"};
 tg::Tensor advect(const tg::Tensor& u) {  // u [rows, n], float32 or float64
   tg::require_floating(kAdvect.name, u.dtype());
@@ -110,11 +97,9 @@ tg::Tensor advect(const tg::Tensor& u) {  // u [rows, n], float32 or float64
   };
   return tg::custom(kAdvect, {u}, forward, backward, tg::Reads::inputs);  // backward reads no leaf but u
 }
-// [/kernel operation]
 
 void own_kernel() {
   tg::manual_seed(1);
-  // [check kernel]
   const tg::GradcheckReport report = tg::gradcheck(advect, {tg::randn({4, 6}, tg::kFloat64)}, {.order = 2});
   std::cout << "gradients: " << (report.ok ? "right" : report.text) << ", " << report.entries << " derivatives\n";
 
@@ -128,7 +113,6 @@ void own_kernel() {
     bits.insert(tg::bits_of({{"y", y}, {"du", du}}));
   }
   std::cout << "1, 2, 3 and 7 threads: " << bits.size() << " result\n";
-  // [/check kernel]
   try {
     const tg::Tensor y = advect(tg::ones({4, 2}));
   } catch (const tg::Error& error) {
@@ -141,7 +125,6 @@ void accumulate() {
   Net net;
   tg::optim::SGD sgd(nn::parameters(net), {.lr = 0.1});
   const tg::Tensor x = tg::randn({8, 2}), y = tg::randint(0, 2, {8});
-  // [accumulate]
   tg::Gradients grads;
   for (const auto& [part, of] :
        {std::pair{x(tg::range(0, 4)), y(tg::range(0, 4))}, std::pair{x(tg::range(4, 8)), y(tg::range(4, 8))}}) {
@@ -150,16 +133,13 @@ void accumulate() {
   }
   const double norm = tg::optim::clip_grad_norm(grads, 1.0);
   sgd.step(grads);
-  // [/accumulate]
   std::cout << "accumulate: norm " << norm << "\n";
 }
 
 void freeze() {
   Net net;
-  // [freeze]
   nn::freeze(net.in);  // constants until nn::unfreeze(net.in)
   tg::optim::AdamW adam(nn::parameters(net), {.lr = 1e-3});
-  // [/freeze]
   tg::Tape tape;
   const tg::Gradients grads = tape.backward(tg::mean(net(tg::ones({1, 2}))));
   std::cout << "freeze: gradient of in " << grads.contains(net.in.weight) << ", of out "
@@ -173,7 +153,6 @@ void average() {
   tg::optim::SGD sgd(nn::parameters(net), {.lr = 0.5});
   const tg::Tensor x = tg::randn({8, 2}), y = tg::randint(0, 2, {8});
   const auto loss = [&] { return tg::cross_entropy(net(x), y); };
-  // [average]
   tg::optim::ExponentialAverage average(nn::parameters(net), {.decay = 0.9});
   for (int step = 0; step < 20; ++step) {
     tg::Tape tape;
@@ -185,26 +164,21 @@ void average() {
     std::cout << "average: loss " << loss().item();
   }  // and its own weights again
   std::cout << ", without " << loss().item() << "\n";
-  // [/average]
 }
 
 void no_gradient() {
-  // [no gradient]
   const tg::Tensor w = tg::ones({2}).as_leaf();
   tg::Tape tape;
   const tg::Tensor kept = tg::square(w);
   const tg::Gradients grads = tape.backward(tg::sum(kept), {.keep = {kept}});  // also of an intermediate tensor
   std::cout << "gradients: " << grads.contains(w) << ", " << grads[kept] << "\n";
-  // [/no gradient]
 }
 
 void second_order() {
-  // [second order]
   const tg::Tensor x = tg::tensor({2.0}).as_leaf();
   tg::Tape tape;
   const tg::Tensor slope = tape.backward(tg::sum(x * x * x), {.create_graph = true})[x];  // 3 x^2
   const tg::Tensor curvature = tape.backward(tg::sum(slope))[x];                          // 6 x
-  // [/second order]
   std::cout << "second order: " << slope << " " << curvature << "\n";
 }
 
@@ -221,14 +195,12 @@ void checkpoint() {
     Net net;
     tg::optim::Adam adam(nn::parameters(net), {.lr = 0.1});
     for (; step < 3; ++step) train(net, adam);
-    // [checkpoint]
     tg::train::Checkpoint out;
     out.add("model.", nn::state_dict(net));
     out.add("adam.", adam.state());
     out.add("generator", tg::default_generator());  // if the steps sample random numbers
     out.set("step", step);
     out.save("checkpoint");  // replaces the file atomically
-    // [/checkpoint]
     train(net, adam);
     bits = tg::bits_of(nn::state_dict(net));
   }
@@ -236,13 +208,11 @@ void checkpoint() {
   tg::manual_seed(7);
   Net net;
   tg::optim::Adam adam(nn::parameters(net), {.lr = 0.1});
-  // [restore]
   const auto in = tg::train::Checkpoint::load("checkpoint");
   nn::load_state_dict(net, in.with_prefix("model."));
   adam.load_state(in.with_prefix("adam."));
   in.restore("generator", tg::default_generator());
   step = in.get<int64_t>("step");
-  // [/restore]
   train(net, adam);
   std::cout << "checkpoint of step " << step << ": "
             << (tg::bits_of(nn::state_dict(net)) == bits ? "the same bits" : "other bits") << "\n";
@@ -250,13 +220,11 @@ void checkpoint() {
 
 void several_optimisers() {
   Net generator, critic;
-  // [several optimisers]
   tg::optim::Adam of_generator(nn::parameters(generator), {.lr = 1e-3});
   tg::optim::Adam of_critic(nn::parameters(critic), {.lr = 1e-3});
   of_generator.ignore(nn::parameters(critic));  // the gradients of its parameters
   tg::Tape tape;
   of_generator.step(tape.backward(-tg::mean(critic(generator(tg::ones({4, 2}))))));
-  // [/several optimisers]
   std::cout << "several optimisers: steps " << of_generator.steps() << ", " << of_critic.steps() << "\n";
 }
 

@@ -27,7 +27,6 @@ void stop_early() {
   Net net;
   tg::optim::Adam adam(nn::parameters(net), {.lr = 0.1});
   const tg::data::DataLoader batches(tg::data::TensorDataset(x, y), {.batch_size = 16, .shuffle = true});
-  // [stop early]
   const auto loss_of = [&](const auto& batch) -> tg::train::BatchLoss {
     const auto& [x, y] = batch;
     return {.loss = tg::cross_entropy(net(x), y), .tokens = x.size(0)};
@@ -37,7 +36,6 @@ void stop_early() {
                        {.epochs = 100, .evaluate = evaluate, .evaluate_every = 4, .patience = 3});
   loop.run({.folder = "run", .keep_best = true, .progress = false});
   nn::load_state_dict(net, tg::load_safetensors("run/best.safetensors").tensors);
-  // [/stop early]
   std::cout << "stop early: the best model again: "
             << (evaluate().validation == loop.best().validation ? "the same loss" : "another loss") << "\n";
 }
@@ -45,7 +43,6 @@ void stop_early() {
 void change_rate() {
   Net net;
   const auto loss = [&] { return tg::mean(tg::square(net(tg::ones({4, 2})))); };
-  // [rate]
   tg::optim::Adam adam(nn::parameters(net), {.lr = 1e-3});
   const tg::optim::WarmupCosine rate{.lr = 1e-3, .warmup = 10, .total = 100};
   for (int64_t step = 1; step <= 100; ++step) {
@@ -53,11 +50,9 @@ void change_rate() {
     tg::Tape tape;
     adam.step(tape.backward(loss()));
   }
-  // [/rate]
   std::printf("rates: %.4f, %.4f, %.6f\n", rate(1), rate(10), rate(99));
 }
 
-// [tie]
 struct Tied {
   nn::Embedding table{10, 4};
   nn::Linear head{4, 10, /*bias=*/false};
@@ -65,7 +60,6 @@ struct Tied {
   void visit(auto&& field) { field("table", table), field("head", head); }
   tg::Tensor operator()(const tg::Tensor& ids) const { return head(table(ids)); }
 };
-// [/tie]
 
 void tied() {
   const Tied model;
@@ -77,21 +71,17 @@ void recompute() {
   Net net;
   tg::optim::Adam adam(nn::parameters(net), {.lr = 1e-3});
   const tg::Tensor x = tg::ones({4, 2}), y = tg::tensor({0, 1, 0, 1});
-  // [recompute]
   tg::Tape tape;
   const tg::Tensor hidden = nn::recompute(x, [&](const tg::Tensor& x) { return tg::tanh(net.in(x)); });
   adam.step(tape.backward(tg::cross_entropy(net.out(hidden), y)));  // backward computes the tanh again
-  // [/recompute]
 }
 
 void find_nan() {
   const tg::Tensor w = tg::tensor({1.0, 0.0}).as_leaf();
   try {
-    // [nan]
     tg::Tape tape;
     tape.trap_nan();  // stops at the first value or gradient that is not finite, and names its operation
     const tg::Tensor loss = tg::mean(tg::log(w));
-    // [/nan]
   } catch (const tg::Error& error) {
     std::cout << error.what() << "\n";
   }
@@ -101,16 +91,13 @@ void no_gradient() {
   Net net;
   tg::optim::SGD sgd(nn::parameters(net), {.lr = 0.1});
   try {
-    // [missing]
     tg::Tape tape;
     sgd.step(tape.backward(tg::sum(net.in(tg::ones({1, 2})))));  // net.out took no part
-    // [/missing]
   } catch (const tg::Error& error) {
     std::cout << error.what() << "\n";
   }
 }
 
-// [own optimiser]
 struct SignDescent {  // p -= lr sign(dp)
   std::vector<nn::Parameter*> parameters;
   double lr = 0.01;
@@ -118,7 +105,6 @@ struct SignDescent {  // p -= lr sign(dp)
     for (nn::Parameter* p : parameters) p->set(p->tensor().detach() - lr * tg::sign(grads[*p]));
   }
 };
-// [/own optimiser]
 
 void own_optimiser() {
   tg::manual_seed(1);
@@ -140,18 +126,15 @@ void own_optimiser() {
 void rare_examples() {
   tg::manual_seed(1);
   const tg::Tensor x = tg::randn({100, 2}), y = (tg::arange(100) >= 90).to(tg::kInt64);
-  // [rare]
   // The first 90 examples are of class 0, the last 10 of class 1, which an epoch has nine times.
   const tg::data::DataLoader loader(tg::data::TensorDataset(x, y),
                                     {.batch_size = 180, .sampler = tg::data::mixed({90, 10}, {1, 9})});
   const auto [inputs, classes] = *loader.begin().next();
   std::cout << "of class 1: " << tg::sum(classes).item<int64_t>() << " of " << classes.size(0) << "\n";
-  // [/rare]
 }
 
 void batches_of_my_own() {
   const tg::Tensor x = tg::randn({10, 2}), y = tg::arange(10);
-  // [collate]
   // Examples are pairs of tensors here; a batch is whatever the function returns.
   const auto centred = [](std::span<const std::pair<tg::Tensor, tg::Tensor>> examples) {
     std::vector<tg::Tensor> inputs;
@@ -160,11 +143,9 @@ void batches_of_my_own() {
   };
   const tg::data::DataLoader loader(tg::data::TensorDataset(x, y), {.batch_size = 4}, centred);
   std::cout << "own batches: " << tg::str(loader.begin().next()->shape()) << "\n";
-  // [/collate]
 }
 
 void watch() {
-  // [watch]
   tg::train::EventWriter events("events.out.tfevents.1");  // tensorboard --logdir .
   tg::drawing::Series curve{.name = "loss"};
   for (int64_t step = 1; step <= 50; ++step) {
@@ -174,25 +155,20 @@ void watch() {
   }
   std::ofstream("loss.svg") << tg::drawing::svg_file(
       draw(tg::drawing::LineChart{.title = "Loss", .x_label = "step", .series = {curve}, .log_y = true}));
-  // [/watch]
 }
 
 void parameter_groups() {
   Net net;
-  // [groups]
   tg::NamedTensors matrices, others;
   for (const auto& p : nn::parameters(net)) (p.tensor.dim() > 1 ? matrices : others).push_back(p);
   tg::optim::AdamW adam({{.parameters = matrices, .weight_decay = 0.1}, {.parameters = others, .weight_decay = 0}},
                         {.lr = 1e-3});
-  // [/groups]
   std::cout << "groups: " << adam.parameters().size() << " parameters\n";
 }
 
 void count() {
   Net net;
-  // [summary]
   std::cout << nn::summary(net, {tg::ones({4, 2})});
-  // [/summary]
 }
 
 void processes() {
@@ -202,7 +178,6 @@ void processes() {
   const auto loss_of = [](const Net& net, const auto& batch) {
     return tg::train::BatchLoss{.loss = tg::cross_entropy(net(batch.first), batch.second)};
   };
-  // [processes]
   const tg::distributed::World world;  // joins the processes that mpirun started; alone without mpirun
   tg::manual_seed(0);
   Net net;
@@ -210,7 +185,6 @@ void processes() {
   tg::train::Loop loop(net, adam, batches, [&](const auto& batch) { return loss_of(net, batch); },
                        {.epochs = 20, .accumulate = 4, .world = &world});  // four batches per step, of all processes
   loop.run({.folder = "several", .progress = false});                      // rank 0 prints, and writes the files
-  // [/processes]
 }
 
 }  // namespace

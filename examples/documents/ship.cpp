@@ -1,6 +1,8 @@
-// The models of `tapegrad train gpt` and `tapegrad train copy` in a program of its own: docs/ship.md.
+// The models of `tapegrad train gpt` and `tapegrad train copy` in a program of its own: the blocks of docs/ship.md,
+// which are read from the page (tests/comments/blocks.py).
 // command: train gpt --max-steps 200 --no-progress --out gpt
 // command: train copy --seq-length 4 --vocab-size 8 --max-steps 500 --no-progress --out copy
+#include <comments/blocks.h>
 #include <tapegrad/tapegrad.h>
 #include <tapegrad/train.h>
 
@@ -9,17 +11,9 @@
 namespace tg = tapegrad;
 
 int main() {
-  // [text]
-  const tg::train::TrainedRun gpt = tg::train::load_run("gpt");
-  for (const char* prompt : {"one plus", "three"})
-    std::cout << prompt << "|" << gpt.generate(prompt, {.max_new_tokens = 12}) << "\n";
-  // [/text]
+#include "comments/docs/ship_1.inc"
 
-  // [sequences]
-  const tg::train::TrainedRun copy = tg::train::load_run("copy");
-  const tg::Tensor source = tg::tensor({{7, 1, 5, 2}, {3, 3, 6, 4}});  // [B, S]
-  std::cout << copy.answers(source, /*length=*/4) << "\n";
-  // [/sequences]
+#include "comments/docs/ship_2.inc"
 
   try {
     gpt.transformer();

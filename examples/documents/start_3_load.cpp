@@ -14,20 +14,15 @@ struct Net {
 
 int main(int argc, char** argv) {
   const std::string file = argc > 1 ? argv[1] : "leaves.safetensors";
-  // [load]
   Net net;
   nn::load_state_dict(net, tg::load_safetensors(file).tensors);
   const tg::Tensor leaf = tg::tensor({{10.1, 2.1, 0.8}}).to(tg::kFloat32);  // length, width, stem
   std::cout << "probabilities " << tg::softmax(net(leaf), -1) << "\n";
   std::cout << nn::summary(net);
-  // [/load]
 
-  // [gradcheck]
   const tg::GradcheckReport report = nn::gradcheck(net, {leaf}, {.gradcheck = {.order = 2}});
   std::cout << (report.ok ? "gradients and second derivatives are right" : report.text) << "\n";
-  // [/gradcheck]
 
-  // [nan]
   try {
     tg::Tape tape;
     tape.trap_nan();  // stops at the first value or gradient that is not finite
@@ -35,12 +30,9 @@ int main(int argc, char** argv) {
   } catch (const tg::Error& error) {
     std::cout << error.what() << "\n";
   }
-  // [/nan]
 
-  // [threads]
   for (const int threads : {1, 2}) {
     tg::set_num_threads(threads);
     std::cout << threads << ": " << tg::bits_of({{"y", net(leaf)}}) << "\n";  // the same fingerprint
   }
-  // [/threads]
 }

@@ -27,7 +27,6 @@ int main(int argc, char** argv) {
   Net net;
   tg::optim::Adam adam(nn::parameters(net), {.lr = 0.01});
 
-  // [loop]
   const auto loss_of = [&](const auto& batch) -> tg::train::BatchLoss {
     const auto& [x, y] = batch;
     return {.loss = tg::cross_entropy(net(x), y), .tokens = x.size(0)};
@@ -41,9 +40,7 @@ int main(int argc, char** argv) {
   loop.run({.folder = "run", .resume = resume, .keep_best = true, .report = {.unit = "leaves"}});
   std::printf("best loss of unseen leaves %.3f\n", loop.best().validation);
   std::printf("bits %s\n", tg::bits_of(nn::state_dict(net)).c_str());
-  // [/loop]
 
-  // [profile]
   tg::Profiler profiler;  // until the end of its block
   {
     tg::Tape tape;
@@ -51,5 +48,4 @@ int main(int argc, char** argv) {
     static_cast<void>(tape.backward(loss_of(batch).loss));
   }
   std::cerr << profiler.report();
-  // [/profile]
 }

@@ -95,7 +95,7 @@ TEST_F(Comments, Losses) {
 }
 
 TEST_F(Comments, LinearCrossEntropy) {
-  const nn::GPTModel gpt({.vocab_size = 7, .context_length = 4, .emb_dim = 8, .n_heads = 2, .n_layers = 1});
+  const nn::GPTModel gpt = small_gpt();
   const Tensor hidden = randn({2, 4, 8}), y = randint(0, 7, {2, 4});
 #include "comments/autograd/ops/loss/losses_2.inc"
   EXPECT_NEAR(loss.item(), cross_entropy(linear(hidden, gpt.out_head.weight).reshape({8, 7}), y.reshape({8})).item(),

@@ -6,6 +6,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
+#include <tapegrad/nn/gpt.h>
 #include <tapegrad/nn/linear.h>
 #include <tapegrad/test_paths.h>
 #include <tapegrad/tests/support/command_runner.h>
@@ -20,6 +21,10 @@
 namespace tapegrad::tests {
 
 namespace tg = tapegrad;
+
+inline nn::GPTModel small_gpt() {
+  return nn::GPTModel({.vocab_size = 7, .context_length = 4, .emb_dim = 8, .n_heads = 2, .n_layers = 1});
+}
 
 class Comments : public testing::Test {
  protected:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The blocks of code in the comments of the public headers and in the pages of docs/, for the tests of this folder, which compile and
-run them.
+"""The blocks of code in the comments of the public headers and in the pages of docs/, for the tests of this folder and
+programs of examples/documents, which compile and run them.
 
     python3 tests/comments/blocks.py TOP FOLDER                 writes FOLDER/nn/module/module_1.inc and so on, and FOLDER/blocks.h
     python3 tests/comments/blocks.py TOP --compiler COMPILER    fails if a block of a header is in no test of this folder
@@ -77,7 +77,7 @@ def used(tests):
 
 
 def unused(named, tests):
-    """Blocks of headers that no test includes. Those of pages may be lines of programs instead (tests/house/documents.cpp)."""
+    """Blocks of headers that no test includes. Those of pages may be included by programs, or lines of them, instead (tests/house/documents.cpp)."""
     return [f"{path}:{number}: expected a test in tests/comments that includes this block, {name}.inc"
             for name, (path, number, _) in sorted(named.items()) if path.suffix == ".h" and name not in used(tests)]
 

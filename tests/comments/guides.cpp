@@ -1,4 +1,4 @@
-// Blocks of code in pages of docs/, compiled and run (blocks.py), and one of gradients.md, here word for word.
+// Blocks of code in pages of docs/, compiled and run (blocks.py).
 #include <tapegrad/tests/comments/block_test.h>
 #include <tapegrad/tests/support/testing.h>
 
@@ -7,15 +7,7 @@
 namespace tapegrad::tests {
 namespace {
 
-struct Mlp {
-  nn::Linear up, down;
-  explicit Mlp(int64_t dim) : up(dim, 4 * dim), down(4 * dim, dim) {}
-  Tensor operator()(const Tensor& x) const { return x + down(gelu(up(x))); }
-  void visit(auto&& field) {
-    field("up", up);
-    field("down", down);
-  }
-};
+#include "comments/docs/modules_1.inc"
 
 TEST_F(Comments, GradientChecks) {
   const Mlp model(8);
@@ -43,10 +35,7 @@ TEST_F(Comments, ForwardMode) {
   const tg::Tensor x = tg::randn({2, 3});
   std::vector<tg::Tensor> v;
   for (const auto& p : nn::parameters(model)) v.push_back(tg::randn(p.tensor.shape()));
-  // clang-format off
-  const auto [u, slope] = tg::jvp(model, x, tg::ones_like(x));                 // model(x), and its slope along a tensor
-  const auto [y, dy] = nn::jvp(model, v, [&](const Mlp& m) { return m(x); });  // the same along one tensor per parameter
-  // clang-format on
+#include "comments/docs/gradients_5.inc"
   EXPECT_TRUE(same_bits(u, y));
   EXPECT_TRUE(dy.shape() == slope.shape());
 }

@@ -16,7 +16,7 @@ TEST_F(Comments, Lists) {
 
 TEST_F(Comments, Watch) {
   const Tensor ids = tensor({{1, 2}});
-  nn::GPTModel model({.vocab_size = 7, .context_length = 4, .emb_dim = 8, .n_heads = 2, .n_layers = 1});
+  nn::GPTModel model = small_gpt();
 #include "comments/nn/module/watch/watch_1.inc"
   EXPECT_EQ(seen.result.shape(), (Shape{1, 2, 7}));
 }
@@ -38,10 +38,6 @@ TEST_F(Comments, Recurrent) {
 #include "comments/nn/layers/recurrent_1.inc"
   EXPECT_EQ(again.shape(), (Shape{3, 2, 20}));
   EXPECT_EQ(c.shape(), (Shape{2, 2, 20}));
-}
-
-nn::GPTModel small_gpt() {
-  return nn::GPTModel({.vocab_size = 7, .context_length = 4, .emb_dim = 8, .n_heads = 2, .n_layers = 1});
 }
 
 TEST_F(Comments, Lora) {

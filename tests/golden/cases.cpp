@@ -10,22 +10,9 @@ namespace {
 using json = Json;
 using tasks::dims;
 
-std::string contents(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw Error(fmt::format("[goldens] {} cannot be read", path));
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-DType dtype_named(const std::string& wanted) {
-  for (DType dtype : {kBool, kUInt8, kInt32, kInt64, kFloat32, kFloat64}) {
-    if (name(dtype) == wanted) return dtype;
-  }
-  throw Error(fmt::format("[goldens] no element type is called {}", wanted));
-}
-
 // [dtype, shape, at] or [dtype, shape, at, count, strides, offset].
 Tensor tensor_at(const json& entry, const char* data) {
-  const DType dtype = dtype_named(entry[0]);
+  const DType dtype = tasks::dtype({{"dtype", entry[0]}});
   const Shape shape = dims(entry[1]);
   const bool plain = entry.size() == 3;
   const int64_t count = plain ? shape.numel() : entry[3].get<int64_t>();
@@ -36,7 +23,8 @@ Tensor tensor_at(const json& entry, const char* data) {
 }  // namespace
 
 std::vector<GoldenCase> read_goldens(const std::string& path) {
-  const std::string file = contents(path);
+  const std::string file = slurp(path);
+  if (file.empty()) throw Error(fmt::format("[goldens] {} cannot be read", path));
   uint64_t header = 0;
   std::memcpy(&header, file.data(), sizeof header);
   const char* const data = file.data() + sizeof header + header;
@@ -77,7 +65,7 @@ std::vector<std::string> operation_headers() {
 }
 
 std::vector<std::string> operations_in(const std::string& header) {
-  const std::string text = Pattern("\n[^\n]*= delete;").replaced(contents(header), "");
+  const std::string text = Pattern("\n[^\n]*= delete;").replaced(slurp(header), "");
   // A declaration starts a line with its type; operators and inline functions call these.
   const Pattern declaration(
       R"(\n(?:Tensor|Sorted|Unique|Histogram|MaxPooled|SignLogDet|Qr|Eigh|Svd|RecurrentResult|LSTMResult|bool|void|std::vector<Tensor>|std::pair<Tensor, Tensor>) (\w+)\()");

@@ -43,8 +43,7 @@ Papers papers_of(const std::string& page) {
   static const Pattern entry("- ([A-Z][A-Za-z'-]+)[^.0-9]*(?:al[.] )?([0-9]{4}(?:, [0-9]{4})*)[.] .*"),
       year("[0-9]{4}");
   Papers papers;
-  std::string line;
-  for (std::istringstream lines(page); std::getline(lines, line);) {
+  for (const std::string& line : lines(page)) {
     const Match match = entry.whole(line);
     if (match.empty()) {
       EXPECT_FALSE(line.starts_with("- ")) << line;

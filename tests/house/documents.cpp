@@ -89,8 +89,7 @@ Names lost_paths(const Texts& texts) {
 std::vector<std::string> blocks_in(const std::string& page, const std::string& language) {
   std::vector<std::string> blocks;
   bool inside = false;
-  std::string line;
-  for (std::istringstream lines(page); std::getline(lines, line);) {
+  for (const std::string& line : lines(page)) {
     if (inside && line == "```") {
       inside = false;
     } else if (inside) {
@@ -105,10 +104,10 @@ std::vector<std::string> blocks_in(const std::string& page, const std::string& l
 
 // The lines of a text without their indentation.
 std::string trimmed_lines(const std::string& text) {
-  std::string lines = "\n", line;
-  for (std::istringstream all(text); std::getline(all, line);)
-    lines += line.erase(0, std::min(line.find_first_not_of(' '), line.size())) + '\n';
-  return lines;
+  std::string trimmed = "\n";
+  for (const std::string& line : lines(text))
+    trimmed += line.substr(std::min(line.find_first_not_of(' '), line.size())) + '\n';
+  return trimmed;
 }
 
 // Blocks of code of the language `language` in the pages of docs/ that are no lines of one of `files`, whatever the
@@ -156,8 +155,7 @@ Names lost_messages(const Texts& pages, const std::map<std::string, std::string>
   Names lost, found;
   for (const auto& [path, text] : pages) {
     if (!path.starts_with("docs/")) continue;
-    std::string row;
-    for (std::istringstream lines(text); std::getline(lines, row);) {
+    for (const std::string& row : lines(text)) {
       for (const std::string& name : mistakes_in(row)) {
         const auto there = messages.find(name);
         found.insert(name);
@@ -187,11 +185,11 @@ Names tables_of_options(const Texts& texts) {
   static const Pattern heading(R"(\|(?:[^|]*\|)* *[Oo]ptions? *\|.*)"), row(R"(\| *`--?[a-zA-Z].*)");
   Names found;
   for (const auto& [path, text] : texts) {
-    std::string line, before;
-    for (std::istringstream lines(sentences_of(text)); std::getline(lines, line); before = line) {
-      const bool below = line.starts_with("|---");
-      if (below && heading.matches(before)) found.insert(path + ": " + before);
+    std::string before;
+    for (const std::string& line : lines(sentences_of(text))) {
+      if (line.starts_with("|---") && heading.matches(before)) found.insert(path + ": " + before);
       if (row.matches(line)) found.insert(path + ": " + line);
+      before = line;
     }
   }
   return found;
@@ -204,8 +202,8 @@ Names too_long(const Texts& pages) {
     const bool of_folder = path.ends_with("/README.md") && !path.starts_with("docs/");
     if (of_folder && std::ranges::count(text, '\n') > 15) found.insert(path);
     if (path != "docs/howto.md") continue;
-    for (const std::string& lines : blocks_in(text, "cpp"))
-      if (std::ranges::count(lines, '\n') > 25) found.insert(path + ": " + lines.substr(0, lines.find('\n')));
+    for (const std::string& block : blocks_in(text, "cpp"))
+      if (std::ranges::count(block, '\n') > 25) found.insert(path + ": " + block.substr(0, block.find('\n')));
   }
   return found;
 }
@@ -218,17 +216,6 @@ Texts user_pages(const Texts& documents) {
   return pages;
 }
 
-// The words of the pages, code included: what has a letter or a digit, between blanks.
-std::ptrdiff_t count_words(const Texts& pages) {
-  std::ptrdiff_t count = 0;
-  for (const auto& [path, text] : pages) {
-    std::istringstream words(text);
-    for (std::string word; words >> word;)
-      count += std::ranges::any_of(word, [](const unsigned char c) { return std::isalnum(c) || c >= 128; }) ? 1 : 0;
-  }
-  return count;
-}
-
 // What is not as in the other pages: one heading of the first level, at the top; no empty cell in the heading of a
 // table.
 Names faults_of_form(const Texts& pages) {
@@ -237,9 +224,11 @@ Names faults_of_form(const Texts& pages) {
   for (const auto& [path, text] : pages) {
     const std::string prose = sentences_of(text);
     if (!text.starts_with("# ") || prose.find("\n# ") != std::string::npos) found.insert(path + ": # headings");
-    std::string line, before;
-    for (std::istringstream lines(prose); std::getline(lines, line); before = line)
+    std::string before;
+    for (const std::string& line : lines(prose)) {
       if (line.starts_with("|--") && empty_cell.found(before)) found.insert(path + ": " + before);
+      before = line;
+    }
   }
   return found;
 }
@@ -253,22 +242,12 @@ Names all_tests() {
   return names;
 }
 
-std::string joined(const Names& names) {
-  std::string all;
-  for (const std::string& name : names) all += "\n  " + name;
-  return all;
-}
-
-TEST(Documents, LinksLeadSomewhere) {
-  const Names lost = lost_links(documents());
-  EXPECT_TRUE(lost.empty()) << joined(lost);
-}
+TEST(Documents, LinksLeadSomewhere) { EXPECT_EQ(lost_links(documents()), Names()); }
 
 TEST(Documents, TestsThatDocsNameExist) {
   const Texts docs = texts_of({".md"}, {"docs"});
   ASSERT_FALSE(docs.empty());
-  const Names lost = lost_tests(docs, all_tests());
-  EXPECT_TRUE(lost.empty()) << joined(lost);
+  EXPECT_EQ(lost_tests(docs, all_tests()), Names());
 }
 
 TEST(Documents, PathsThatDocsNameExist) {
@@ -373,9 +352,11 @@ TEST(Documents, DoorsAndRecipesAreShort) {
 TEST(Documents, PagesForUsersAreFewAndAlike) {
   const Texts pages = user_pages(documents());
   EXPECT_LE(pages.size(), 31u);
-  EXPECT_LE(count_words(pages), 60'000);
+  int words = 0;  // code included
+  for (const auto& [path, text] : pages) words += count_words(text);
+  EXPECT_LE(words, 60'000);
   EXPECT_EQ(faults_of_form(pages), Names());
-  EXPECT_EQ(count_words({{"a", "# One two\n| 3 | `x = y`, z |\n"}}), 6);
+  EXPECT_EQ(count_words("# One two\n| 3 | `x = y`, z |\n"), 6);
   EXPECT_EQ(
       faults_of_form({{"a", "# A\n| x | y |\n|---|---|\n"}, {"b", "B\n# B\n"}, {"c", "# C\n| x | |\n|---|---|\n"}}),
       (Names{"b: # headings", "c: | x | |"}));

@@ -210,10 +210,10 @@ Breaches long_functions(const Texts& sources, std::size_t most) {
   static const Pattern kOther("(namespace|class|struct|enum|union|extern)\\b.*");
   Breaches found;
   for (const auto& [path, text] : sources) {
-    std::istringstream stream(text);
     std::map<std::size_t, std::pair<std::size_t, std::string>> begun;  // number and text of a line, by indentation
-    std::string line;
-    for (std::size_t number = 1; std::getline(stream, line); ++number) {
+    std::size_t number = 0;
+    for (const std::string& line : lines(text)) {
+      ++number;
       const std::size_t indentation = line.find_first_not_of(' ');
       if (indentation == std::string::npos || indentation > 2 || line[indentation] == '#') continue;
       if (line[indentation] != '}') {
@@ -250,8 +250,7 @@ Breaches functions_of_the_library(const Texts& sources) {
   Breaches found;
   for (const auto& [path, text] : sources) {
     if (kFree.matches(path)) continue;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : lines(text)) {
       const Match word = line.find("std::") == std::string::npos ? Match() : kFunction.first(line);
       if (word.empty()) continue;
       found.push_back(path + " calls std::" + word[1]);
@@ -330,11 +329,7 @@ void expect_kept(const std::string& rule, const Breaches& found) {
 }
 
 const Texts& house() {
-  static const Texts kTexts = [] {
-    std::vector<std::string> layers;
-    for (const auto& [layer, below] : kBelow) layers.push_back(layer);
-    return texts_of(kSources, layers);
-  }();
+  static const Texts kTexts = texts_of(kSources, kLayers);
   return kTexts;
 }
 

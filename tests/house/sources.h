@@ -3,6 +3,8 @@
 
 #include <tapegrad/tests/support/testing.h>
 
+#include <cctype>
+
 namespace tapegrad::tests {
 
 using Texts = std::map<std::string, std::string>;  // by path: "nn/layers/linear.h"
@@ -34,8 +36,8 @@ inline Texts documents() {
 
 // The comments of a source, `// ...` and what follows; a sign where code separates two of them.
 inline std::string comments_of(const std::string& source) {
-  std::string comments, line;
-  for (std::istringstream lines(source); std::getline(lines, line);) {
+  std::string comments;
+  for (const std::string& line : lines(source)) {
     std::size_t at = line.find("//");
     while (at != std::string::npos && at > 0 && line[at - 1] != ' ') at = line.find("//", at + 2);
     if (at == std::string::npos || line.find_first_not_of(' ') < at) comments += " . ";
@@ -47,14 +49,23 @@ inline std::string comments_of(const std::string& source) {
 
 // A document without its blocks of code.
 inline std::string sentences_of(const std::string& document) {
-  std::string sentences, line;
+  std::string sentences;
   bool code = false;
-  for (std::istringstream lines(document); std::getline(lines, line);) {
+  for (const std::string& line : lines(document)) {
     const bool fence = line.find("```") != std::string::npos;
     if (fence) code = !code;
     sentences += fence || code ? " . \n" : line + '\n';
   }
   return sentences;
+}
+
+// The words of a text: what has a letter or a digit, between blanks.
+inline int count_words(const std::string& text) {
+  std::istringstream words(text);
+  return static_cast<int>(std::count_if(
+      std::istream_iterator<std::string>(words), std::istream_iterator<std::string>(), [](const std::string& word) {
+        return std::ranges::any_of(word, [](const unsigned char c) { return std::isalnum(c) || c >= 128; });
+      }));
 }
 
 }  // namespace tapegrad::tests

@@ -111,8 +111,7 @@ std::vector<std::string> house_words(const std::vector<std::string>& words, cons
 std::vector<std::pair<std::string, int>> sentences_with_words(const std::string& page) {
   static const Pattern code("`[^`]*`"), end("[.!?][)\\]\"*]*\\s+"), item("(- |[0-9]+[.] ).*");
   std::vector<std::string> texts(1);
-  std::string line;
-  for (std::istringstream lines(without_targets(sentences_of(page))); std::getline(lines, line);) {
+  for (std::string line : lines(without_targets(sentences_of(page)))) {
     line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
     line = code.replaced(line, "code");
     const bool alone = line.starts_with("#") || line.starts_with("!") || line.starts_with("<!--") || line == ". ";
@@ -128,13 +127,8 @@ std::vector<std::pair<std::string, int>> sentences_with_words(const std::string&
   }
   std::vector<std::pair<std::string, int>> found;
   for (const std::string& text : texts) {
-    for (const std::string& sentence : end.divided(text)) {
-      std::istringstream words(sentence);
-      int count = 0;
-      for (std::string word; words >> word;)
-        count += std::ranges::any_of(word, [](unsigned char c) { return std::isalnum(c) || c >= 128; }) ? 1 : 0;
-      if (count > 0) found.emplace_back(sentence, count);
-    }
+    for (const std::string& sentence : end.divided(text))
+      if (const int count = count_words(sentence); count > 0) found.emplace_back(sentence, count);
   }
   return found;
 }

@@ -9,8 +9,6 @@ namespace tapegrad::tests {
 
 namespace {
 
-constexpr int64_t kMostElements = 24;
-
 // --- text ---
 
 enum class Language { cpp, python };
@@ -252,7 +250,7 @@ Program draw_program(uint64_t seed, int64_t number, std::span<const Rule> more) 
     call.rule = chosen < rules().size() ? &rules()[chosen] : &more[chosen - rules().size()];
     if (!call.rule->draw(draw(), call) || !is_smooth(call, values)) continue;
     const Tensor y = computed(call, values, kFloat64);
-    if (y.numel() > kMostElements || y.dim() > 5 || !all_finite(y)) continue;
+    if (y.numel() > tasks::kMostElements || y.dim() > 5 || !all_finite(y)) continue;
     const double size = tasks::largest(y);
     if (size > 1e4) continue;
     program.steps.push_back(std::move(call));

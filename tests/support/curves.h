@@ -2,6 +2,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <tapegrad/tasks/seq2seq/addition/addition.h>
+#include <tapegrad/tasks/seq2seq/task.h>
 #include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/stored.h>
 
@@ -9,9 +11,26 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tapegrad::tests {
+
+// What `tapegrad train TASK` trains, addition with the tutorial's masks.
+inline tasks::RunOptions tutorial_options(std::string_view task) {
+  tasks::RunOptions options = tasks::task_named(task).defaults();
+  if (task == tasks::AdditionTask::kName) {
+    options.of<tasks::AdditionTask>().tutorial_masks = true;
+    tasks::AdditionTask::adapt(options, {"tutorial-masks"});
+  }
+  resolve(options);
+  return options;
+}
+
+inline tasks::RunOptions without_dropout(tasks::RunOptions options) {
+  options.config.dropout_prob = 0;
+  return options;
+}
 
 struct Curve {
   std::string name;
@@ -48,6 +67,13 @@ inline void expect_curve(Trainer& trainer, const Curve& curve, std::size_t epoch
   }
   std::printf("%s: worst relative difference of losses %.2g (first 20), %.2g (later)\n", curve.name.c_str(), worst[0],
               worst[1]);
+}
+
+// The losses of a hundred steps, without epochs.
+inline void expect_hundred_steps(const tasks::RunOptions& options, const Curve& curve) {
+  Trainer trainer(options);
+  expect_curve(trainer, curve);
+  EXPECT_EQ(trainer.steps(), 100);
 }
 
 // The losses of tests/data/curves_seeds.json (tests/data/make_curves.py), for each of its seeds.

@@ -1,9 +1,7 @@
 // Tutorial 003, section 8.5.2: the first hundred steps of the addition task, loss by loss against the tutorial's own
 // run in PyTorch (seed 0), with its masks; the batches it draws; the first steps of two other runs; and, with
 // TAPEGRAD_LONG=1, the whole run.
-#include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tests/support/curves.h>
-#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/long.h>
 #include <tapegrad/tests/support/testing.h>
 
@@ -12,28 +10,15 @@ namespace {
 
 using namespace tests;
 
-// What `tapegrad train addition --seed 0 --tutorial-masks` trains.
-RunOptions tutorial_options() {
-  RunOptions options = AdditionTask::defaults();
-  options.of<AdditionTask>().tutorial_masks = true;
-  AdditionTask::adapt(options, {"tutorial-masks"});
-  resolve(options);
-  return options;
-}
-
 // Two builds of PyTorch with different BLAS libraries differ by 9e-5 and 3e-4 here.
-void follow(const RunOptions& options, const std::string& key) {
-  Trainer trainer(options);
-  expect_curve(trainer, {key, stored("curves_addition.json")[key], 1e-4, 1e-3});
-  EXPECT_EQ(trainer.steps(), 100);
-}
+Curve stored_losses(const std::string& key) { return {key, stored("curves_addition.json")[key], 1e-4, 1e-3}; }
 
-TEST(Tutorial003_8_5_2, FirstHundredSteps) { follow(tutorial_options(), "losses"); }
+TEST(Tutorial003_8_5_2, FirstHundredSteps) {
+  expect_hundred_steps(tutorial_options("addition"), stored_losses("losses"));
+}
 
 TEST(Tutorial003_8_5_2, FirstHundredStepsWithoutDropout) {
-  RunOptions options = tutorial_options();
-  options.config.dropout_prob = 0;
-  follow(options, "losses_nodropout");
+  expect_hundred_steps(without_dropout(tutorial_options("addition")), stored_losses("losses_nodropout"));
 }
 
 TEST(Tutorial003_8_5_2, WholeRun) {
@@ -41,18 +26,18 @@ TEST(Tutorial003_8_5_2, WholeRun) {
   // always compared, above.
   if (!long_tests_are_wanted()) GTEST_SKIP() << "3,000 steps take about 8 minutes: TAPEGRAD_LONG=1 runs them";
   const std::vector<double> means = stored("curves_addition.json")["epoch_loss"];
-  Trainer trainer(tutorial_options());
+  Trainer trainer(tutorial_options("addition"));
   expect_curve(trainer, {"whole run", {}, 0, 0, means}, means.size());
   EXPECT_TRUE(trainer.finished());
 }
 
-TEST(Tutorial003_8_5_2, FirstTwentyStepsOfOtherSeeds) { expect_first_losses_of_other_seeds(tutorial_options(), 1e-4); }
+TEST(Tutorial003_8_5_2, FirstTwentyStepsOfOtherSeeds) {
+  expect_first_losses_of_other_seeds(tutorial_options("addition"), 1e-4);
+}
 
 TEST(Tutorial003_8_5_2, FirstBatches) {
   const Json expected = tests::stored("curves_addition.json");
-  RunOptions options = tutorial_options();
-  options.config.dropout_prob = 0;  // the reference drew no dropout masks between its batches
-  Trainer trainer(options);
+  Trainer trainer(without_dropout(tutorial_options("addition")));  // the reference drew no masks between its batches
   for (std::size_t batch = 0; batch < expected["first_source"].size(); ++batch) {
     trainer.step();
     const std::vector<Answer> rows =

@@ -3,7 +3,6 @@
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
 #include <tapegrad/tasks/seq2seq/sample.h>
 #include <tapegrad/tests/support/curves.h>
-#include <tapegrad/tests/support/in_training.h>
 #include <tapegrad/tests/support/testing.h>
 #include <tapegrad/tutorials/pages/runs.h>
 
@@ -12,16 +11,10 @@ namespace {
 
 using namespace tests;
 
-RunOptions parser_options() {
-  RunOptions options = ParserTask::defaults();
-  resolve(options);
-  return options;
-}
-
 // The means of the epochs within 5 % or 0.02; at the end every expression is right.
 TEST(Tutorial003_8_5_3, WholeRun) {
   const Json reference = stored("parser_curves.json");
-  Trainer trainer(parser_options());
+  Trainer trainer(tutorial_options("parser"));
   expect_curve(trainer,
                {"parser", reference["parser"], 1e-4, 3e-3, reference["epoch_loss"], reference["epoch_accuracy"]},
                reference["epoch_loss"].size());
@@ -47,14 +40,13 @@ TEST(Tutorial003_8_5_3, WholeRun) {
 }
 
 TEST(Tutorial003_8_5_3, LossesWithoutDropout) {
-  RunOptions options = parser_options();
-  options.config.dropout_prob = 0;
-  Trainer trainer(options);
-  expect_curve(trainer, {"without dropout", stored("parser_curves.json")["parser_nodropout"], 1e-4, 3e-3});
-  EXPECT_EQ(trainer.steps(), 100);
+  expect_hundred_steps(without_dropout(tutorial_options("parser")),
+                       {"without dropout", stored("parser_curves.json")["parser_nodropout"], 1e-4, 3e-3});
 }
 
-TEST(Tutorial003_8_5_3, FirstTwentyStepsOfOtherSeeds) { expect_first_losses_of_other_seeds(parser_options(), 1e-4); }
+TEST(Tutorial003_8_5_3, FirstTwentyStepsOfOtherSeeds) {
+  expect_first_losses_of_other_seeds(tutorial_options("parser"), 1e-4);
+}
 
 }  // namespace
 }  // namespace tapegrad::tasks

@@ -5,7 +5,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-using A = Arguments;
 using Options = AttentionOptions;
 using WindowOptions = WindowAttentionOptions;
 
@@ -74,15 +73,12 @@ void add_dot_products(CaseTable& t) {
 
 // Of random programs, and of the comparison of threads.
 void add_drawn_dot_products(CaseTable& t) {
-  t.rule(
-      "scaled_dot_product_attention({t0}, {t1}, {t1})",
-      "torch.softmax({t0} @ {t1}.transpose(-1, -2) / {t0}.size(-1) ** 0.5, -1) @ {t1}",
-      [](const Draw& d, Call& c) {
-        if (!d.operand(c, [](const Tensor& x) { return x.dim() == 2 && x.numel() > 0; })) return false;
-        const int64_t size = d.last(c).size(-1);
-        return d.operand(c, [&](const Tensor& k) { return k.dim() == 2 && k.numel() > 0 && k.size(-1) == size; });
-      },
-      [](const A& a) { return scaled_dot_product_attention(a.t[0], a.t[1], a.t[1]); });
+  const DrawRule filled_matrix = operand([](const Tensor& x) { return x.dim() == 2 && x.numel() > 0; });
+  t.rule(FORMULA(scaled_dot_product_attention(a.t[0], a.t[1], a.t[1])),
+         "torch.softmax({t0} @ {t1}.transpose(-1, -2) / {t0}.size(-1) ** 0.5, -1) @ {t1}",
+         and_operand(filled_matrix, [](const Tensor& q, const Tensor& k) {
+           return k.dim() == 2 && k.numel() > 0 && k.size(-1) == q.size(-1);
+         }));
   if (!t.large()) return;
   for (const Shape& shape : {Shape{4, 6, 65, 32}, Shape{2, 700, 16}}) {  // few keys and many
     for (bool causal : {false, true}) {
@@ -140,14 +136,11 @@ void add_window_attention(CaseTable& t) {
 
 void add_more_window_attention(CaseTable& t) {
   // Over rows of two elements.
-  t.rule("sliding_window_attention({t0}.reshape({-1, 2}), {t0}.reshape({-1, 2}), {t0}.reshape({-1, 2}), {.window = 1})",
+  t.rule(FORMULA(sliding_window_attention(a.t[0].reshape({-1, 2}), a.t[0].reshape({-1, 2}), a.t[0].reshape({-1, 2}),
+                                          {.window = 1})),
          "F.scaled_dot_product_attention(*[{t0}.reshape(-1, 2)] * 3, attn_mask=(torch.arange({t0}.numel() // 2)[:, "
-         "None] - "
-         "torch.arange({t0}.numel() // 2)).abs() <= 1)",
-         operand([](const Tensor& x) { return x.numel() >= 6 && x.numel() % 2 == 0; }), [](const A& a) {
-           const Tensor x = a.t[0].reshape({-1, 2});
-           return sliding_window_attention(x, x, x, {.window = 1});
-         });
+         "None] - torch.arange({t0}.numel() // 2)).abs() <= 1)",
+         sized(6, kMostElements, 2));
   if (!t.large()) return;
   const Shape shape{2, 3, 1500, 16};
   for (int64_t dilation : {1, 2}) {

@@ -5,8 +5,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-using A = Arguments;
-
 LshAttentionOptions lsh_options(const Inputs& x, const json& args) {
   return {.chunk_length = integer(args, "chunk", 64),
           .causal = args.value("causal", false),
@@ -58,12 +56,8 @@ void add_causal_products(CaseTable& t) {
     add("empty", spread({0, 2}), spread({0, 2}), spread({0, 3}));
     add("no features", spread({3, 0}), spread({3, 0}), spread({3, 2}), {.zero_gradient = true});
   }
-  t.rule("causal_product({t0}.reshape({-1, 2}), {t0}.reshape({-1, 2}), {t0}.reshape({-1, 2}))",
-         "({t0}.reshape(-1, 2) @ {t0}.reshape(-1, 2).T).tril() @ {t0}.reshape(-1, 2)",
-         operand([](const Tensor& x) { return x.numel() >= 6 && x.numel() % 2 == 0; }), [](const A& a) {
-           const Tensor x = a.t[0].reshape({-1, 2});
-           return causal_product(x, x, x);
-         });
+  t.rule(FORMULA(causal_product(a.t[0].reshape({-1, 2}), a.t[0].reshape({-1, 2}), a.t[0].reshape({-1, 2}))),
+         "({t0}.reshape(-1, 2) @ {t0}.reshape(-1, 2).T).tril() @ {t0}.reshape(-1, 2)", sized(6, kMostElements, 2));
 }
 
 void add_lsh(CaseTable& t) {

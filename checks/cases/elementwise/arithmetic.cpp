@@ -51,22 +51,18 @@ void add_operators(CaseTable& t) {
   t.add("pow", "negative base", {spread({5}, -2, -0.4)}, {{"scalar", 3}});
 
   const DrawRule wide = and_number(any_value, -2, 2), positive = and_number(any_value, 0.5, 2);
-  t.rule("{t0} + {t1}", "{t0} + {t1}", pair, [](const A& a) { return a.t[0] + a.t[1]; });
-  t.rule("{t0} - {t1}", "{t0} - {t1}", pair, [](const A& a) { return a.t[0] - a.t[1]; });
-  t.rule("{t0} * {t1}", "{t0} * {t1}", pair, [](const A& a) { return a.t[0] * a.t[1]; });
-  t.rule("{t0} / (square({t1}) + 0.5)", "{t0} / ({t1}.square() + 0.5)", pair,
-         [](const A& a) { return a.t[0] / (square(a.t[1]) + 0.5); });
-  t.rule("{t0} + {d0}", "{t0} + {d0}", wide, [](const A& a) { return a.t[0] + a.d(0); });
-  t.rule("{d0} - {t0}", "{d0} - {t0}", wide, [](const A& a) { return a.d(0) - a.t[0]; });
-  t.rule("{t0} * {d0}", "{t0} * {d0}", and_number(any_value, 0.3, 2), [](const A& a) { return a.t[0] * a.d(0); });
-  t.rule("{t0} / {d0}", "{t0} / {d0}", positive, [](const A& a) { return a.t[0] / a.d(0); });
-  t.rule("{d0} / (square({t0}) + 0.5)", "{d0} / ({t0}.square() + 0.5)", positive,
-         [](const A& a) { return a.d(0) / (square(a.t[0]) + 0.5); });
-  t.rule("pow(square({t0}) + 0.5, {t1})", "torch.pow({t0}.square() + 0.5, {t1})", pair,
-         [](const A& a) { return pow(square(a.t[0]) + 0.5, a.t[1]); });
-  t.rule("pow(square({t0}) + 0.5, {d0})", "(({t0}).square() + 0.5) ** {d0}", and_number(any_value, -2, 2.5),
-         [](const A& a) { return pow(square(a.t[0]) + 0.5, a.d(0)); });
-  t.rule("pow({t0}, 3)", "{t0} ** 3", any_value, [](const A& a) { return pow(a.t[0], 3); });
+  t.rule(FORMULA(a.t[0] + a.t[1]), "{t0} + {t1}", pair);
+  t.rule(FORMULA(a.t[0] - a.t[1]), "{t0} - {t1}", pair);
+  t.rule(FORMULA(a.t[0] * a.t[1]), "{t0} * {t1}", pair);
+  t.rule(FORMULA(a.t[0] / (square(a.t[1]) + 0.5)), "{t0} / ({t1}.square() + 0.5)", pair);
+  t.rule(FORMULA(a.t[0] + a.d(0)), "{t0} + {d0}", wide);
+  t.rule(FORMULA(a.d(0) - a.t[0]), "{d0} - {t0}", wide);
+  t.rule(FORMULA(a.t[0] * a.d(0)), "{t0} * {d0}", and_number(any_value, 0.3, 2));
+  t.rule(FORMULA(a.t[0] / a.d(0)), "{t0} / {d0}", positive);
+  t.rule(FORMULA(a.d(0) / (square(a.t[0]) + 0.5)), "{d0} / ({t0}.square() + 0.5)", positive);
+  t.rule(FORMULA(pow(square(a.t[0]) + 0.5, a.t[1])), "torch.pow({t0}.square() + 0.5, {t1})", pair);
+  t.rule(FORMULA(pow(square(a.t[0]) + 0.5, a.d(0))), "(({t0}).square() + 0.5) ** {d0}", and_number(any_value, -2, 2.5));
+  t.rule(FORMULA(pow(a.t[0], 3)), "{t0} ** 3", any_value);
 }
 
 void add_of_two(CaseTable& t) {
@@ -91,16 +87,14 @@ void add_of_two(CaseTable& t) {
     const Tensor q = a.t[0] / (square(a.t[1]) + 0.5);
     return away_from(q - round(q), {0});
   };
-  t.rule("fmod({t0}, square({t1}) + 0.5)", "torch.fmod({t0}, {t1}.square() + 0.5)", pair, no_whole_quotient,
-         [](const A& a) { return fmod(a.t[0], square(a.t[1]) + 0.5); });
-  t.rule("remainder({t0}, square({t1}) + 0.5)", "torch.remainder({t0}, {t1}.square() + 0.5)", pair, no_whole_quotient,
-         [](const A& a) { return remainder(a.t[0], square(a.t[1]) + 0.5); });
+  t.rule(FORMULA(fmod(a.t[0], square(a.t[1]) + 0.5)), "torch.fmod({t0}, {t1}.square() + 0.5)", pair, no_whole_quotient);
+  t.rule(FORMULA(remainder(a.t[0], square(a.t[1]) + 0.5)), "torch.remainder({t0}, {t1}.square() + 0.5)", pair,
+         no_whole_quotient);
 
   t.call("atan2", atan2);
   t.samples("atan2", BinaryFunction(atan2), 0.4, 2);
   t.add("atan2", "left half", {spread({2, 3}), spread({3}, -2, -0.5)});
-  t.rule("atan2({t0}, square({t1}) + 0.5)", "torch.atan2({t0}, {t1}.square() + 0.5)", pair,
-         [](const A& a) { return atan2(a.t[0], square(a.t[1]) + 0.5); });
+  t.rule(FORMULA(atan2(a.t[0], square(a.t[1]) + 0.5)), "torch.atan2({t0}, {t1}.square() + 0.5)", pair);
 
   t.call("lerp", [](const Inputs& x, const json& args) -> Outputs {
     if (const auto scalar = number(args, "scalar")) return {lerp(x[0], x[1], *scalar)};
@@ -114,11 +108,9 @@ void add_of_two(CaseTable& t) {
   for (const auto& [a, b, w] : triples) {
     t.add("lerp", str(a) + ", " + str(b) + ", " + str(w), {spread(a), spread(b, -1, 3), spread(w, -0.3, 1.3)});
   }
-  t.rule("lerp({t0}, {t1}, {d0})", "torch.lerp({t0}, {t1}, {d0})", and_number(pair, -0.5, 1.5),
-         [](const A& a) { return lerp(a.t[0], a.t[1], a.d(0)); });
-  t.rule(
-      "lerp({t0}, {t1}, {t2})", "torch.lerp({t0}, {t1}, {t2})", three,
-      [](const A& a) { return away_from(a.t[2], {0.5}); }, [](const A& a) { return lerp(a.t[0], a.t[1], a.t[2]); });
+  t.rule(FORMULA(lerp(a.t[0], a.t[1], a.d(0))), "torch.lerp({t0}, {t1}, {d0})", and_number(pair, -0.5, 1.5));
+  t.rule(FORMULA(lerp(a.t[0], a.t[1], a.t[2])), "torch.lerp({t0}, {t1}, {t2})", three,
+         [](const A& a) { return away_from(a.t[2], {0.5}); });
   if (t.large()) {
     t.add_large("lerp", {numbers({kRows, kColumns}), numbers({kColumns}, 0.3, 2), numbers({kRows, 1})});
   }
@@ -150,14 +142,11 @@ void add_rounded_quotients(CaseTable& t) {
     t.add("div_rounded", "number" + label, {spread({3, 4}, 4.2, 5.9)}, {{"rounding", rounding}, {"scalar", 3}}, flat);
     t.add_large("div_rounded", {numbers({kRows, kColumns}), numbers({kColumns, kRows}, 0.3, 2).t()}, way);
   }
-  t.rule(
-      "div({t0}, square({t1}) + 0.5, Rounding::floor)", "torch.div({t0}, {t1}.square() + 0.5, rounding_mode='floor')",
-      pair,
-      [](const A& a) {
-        const Tensor q = a.t[0] / (square(a.t[1]) + 0.5);
-        return away_from(q - round(q), {0});
-      },
-      [](const A& a) { return div(a.t[0], square(a.t[1]) + 0.5, Rounding::floor); });
+  t.rule(FORMULA(div(a.t[0], square(a.t[1]) + 0.5, Rounding::floor)),
+         "torch.div({t0}, {t1}.square() + 0.5, rounding_mode='floor')", pair, [](const A& a) {
+           const Tensor q = a.t[0] / (square(a.t[1]) + 0.5);
+           return away_from(q - round(q), {0});
+         });
 }
 
 void add_bounds_of_tensors(CaseTable& t) {
@@ -176,12 +165,10 @@ void add_bounds_of_tensors(CaseTable& t) {
   }
   t.add("clamp_between", "crossed bounds", {spread({4}, -1.01, 0.1)},
         [](auto x) { return clamp(spread({4}), spread({4}, 0.53, 2.03), x[0]); });
-  t.rule(
-      "clamp({t0}, {t1} - 0.5, {t1} + 0.5)", "{t0}.clamp({t1} - 0.5, {t1} + 0.5)", pair,
-      [](const A& a) {
-        return away_from(a.t[0] - a.t[1], {-0.5, 0.5});
-      },
-      [](const A& a) { return clamp(a.t[0], a.t[1] - 0.5, a.t[1] + 0.5); });
+  t.rule(FORMULA(clamp(a.t[0], a.t[1] - 0.5, a.t[1] + 0.5)), "{t0}.clamp({t1} - 0.5, {t1} + 0.5)", pair,
+         [](const A& a) {
+           return away_from(a.t[0] - a.t[1], {-0.5, 0.5});
+         });
   t.add_large("clamp_between", {numbers({kRows, kColumns}), numbers({kColumns}, -1, 0.2), numbers({kRows, 1}, 0, 1)});
 }
 
@@ -192,14 +179,11 @@ void add_logarithms_of_two(CaseTable& t) {
   t.function("logaddexp2", logaddexp2, "", "torch.logaddexp2", pair);
   t.call("xlogy", xlogy);
   t.call("xlog1py", xlog1py);
-  t.rule("xlogy({t0}, square({t1}) + 0.5)", "torch.xlogy({t0}, {t1}.square() + 0.5)", pair,
-         [](const A& a) { return xlogy(a.t[0], square(a.t[1]) + 0.5); });
-  t.rule("xlog1py({t0}, square({t1}))", "torch.special.xlog1py({t0}, {t1}.square())", pair,
-         [](const A& a) { return xlog1py(a.t[0], square(a.t[1])); });
-  t.rule("addcmul({t0}, {t1}, {t2}, 0.5)", "torch.addcmul({t0}, {t1}, {t2}, value=0.5)", three,
-         [](const A& a) { return addcmul(a.t[0], a.t[1], a.t[2], 0.5); });
-  t.rule("addcdiv({t0}, {t1}, square({t2}) + 0.5)", "torch.addcdiv({t0}, {t1}, {t2}.square() + 0.5)", three,
-         [](const A& a) { return addcdiv(a.t[0], a.t[1], square(a.t[2]) + 0.5); });
+  t.rule(FORMULA(xlogy(a.t[0], square(a.t[1]) + 0.5)), "torch.xlogy({t0}, {t1}.square() + 0.5)", pair);
+  t.rule(FORMULA(xlog1py(a.t[0], square(a.t[1]))), "torch.special.xlog1py({t0}, {t1}.square())", pair);
+  t.rule(FORMULA(addcmul(a.t[0], a.t[1], a.t[2], 0.5)), "torch.addcmul({t0}, {t1}, {t2}, value=0.5)", three);
+  t.rule(FORMULA(addcdiv(a.t[0], a.t[1], square(a.t[2]) + 0.5)), "torch.addcdiv({t0}, {t1}, {t2}.square() + 0.5)",
+         three);
   t.samples("logaddexp", BinaryFunction(logaddexp), -3, 3);
   t.samples("logaddexp2", BinaryFunction(logaddexp2), -3, 3);
   t.samples("xlogy", BinaryFunction(xlogy), 0.4, 2);
@@ -264,14 +248,12 @@ void add_choices(CaseTable& t) {
   t.add("masked_fill", "[0, 3]", {spread({0, 3}), some_bools({3})}, {{"value", 0}});
   t.add("masked_fill", "everything", {spread({2, 3}), ones({2, 3}, kBool)}, {{"value", 0}}, {.zero_gradient = true});
   const auto above = [](const A& a) { return away_from(a.t[0], {a.d(0)}); };
-  t.rule("where(gt({t0}, {d0}), {t0}, {t1})", "torch.where({t0} > {d0}, {t0}, {t1})", and_number(pair, -0.5, 0.5),
-         above, [](const A& a) { return where(gt(a.t[0], a.d(0)), a.t[0], a.t[1]); });
-  t.rule("where(lt({t0}, {t1}), {t1}, {d0})", "torch.where({t0} < {t1}, {t1}, torch.tensor({d0}, dtype={T}))",
-         and_number(pair, -1, 1), first_two_differ,
-         [](const A& a) { return where(lt(a.t[0], a.t[1]), a.t[1], a.d(0)); });
-  t.rule("masked_fill({t0}, le({t0}, {d0}), 0.5)", "{t0}.masked_fill({t0} <= {d0}, 0.5)",
-         and_number(any_value, -0.5, 0.5), above,
-         [](const A& a) { return masked_fill(a.t[0], le(a.t[0], a.d(0)), 0.5); });
+  t.rule(FORMULA(where(gt(a.t[0], a.d(0)), a.t[0], a.t[1])), "torch.where({t0} > {d0}, {t0}, {t1})",
+         and_number(pair, -0.5, 0.5), above);
+  t.rule(FORMULA(where(lt(a.t[0], a.t[1]), a.t[1], a.d(0))),
+         "torch.where({t0} < {t1}, {t1}, torch.tensor({d0}, dtype={T}))", and_number(pair, -1, 1), first_two_differ);
+  t.rule(FORMULA(masked_fill(a.t[0], le(a.t[0], a.d(0)), 0.5)), "{t0}.masked_fill({t0} <= {d0}, 0.5)",
+         and_number(any_value, -0.5, 0.5), above);
   const DrawRule matrix = and_integer(matrices, -1, 1);
   t.function("tril", tril, "diagonal", "torch.tril", matrix);
   t.function("triu", triu, "diagonal", "torch.triu", matrix);

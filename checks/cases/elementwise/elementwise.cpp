@@ -69,8 +69,7 @@ void add_activations(CaseTable& t) {
   t.unary("gelu", [](const Tensor& x) { return gelu(x); }, {"F.gelu", -3, 3});
   t.samples("gelu", -3, 3, [](const Tensor& x) { return gelu(x, Gelu::tanh); });
   t.call("gelu", [](auto& x, auto& args) { return gelu(x[0], args.contains("form") ? Gelu::tanh : Gelu::erf); });
-  t.rule("gelu({t0}, Gelu::tanh)", "F.gelu({t0}, approximate='tanh')", any_value,
-         [](const Arguments& a) { return gelu(a.t[0], Gelu::tanh); });
+  t.rule(FORMULA(gelu(a.t[0], Gelu::tanh)), "F.gelu({t0}, approximate='tanh')", any_value);
   // In PyTorch the random programs avoid its float32 1/6.
   t.unary("hardsigmoid", hardsigmoid, {.pytorch = "F.hardsigmoid", .low = -2.8, .high = 2.8, .kinks = {-3, 3}});
   t.rules.back().python = "({t0} / 6 + 0.5).clamp(0, 1)";
@@ -93,22 +92,18 @@ void add_activations(CaseTable& t) {
   t.samples("elu", -1, 2, [](const Tensor& x) { return elu(x, 0.7); });
   t.call("hardtanh", hardtanh, "low=-1 high=1");
   t.samples("hardtanh", [](const Tensor& x) { return hardtanh(x, -1.9, 1.7); });
-  t.rule("hardtanh({t0}, -0.7, 1.1)", "F.hardtanh({t0}, -0.7, 1.1)", any_value, first_away_from({-0.7, 1.1}),
-         [](const Arguments& a) { return hardtanh(a.t[0], -0.7, 1.1); });
+  t.rule(FORMULA(hardtanh(a.t[0], -0.7, 1.1)), "F.hardtanh({t0}, -0.7, 1.1)", any_value, first_away_from({-0.7, 1.1}));
   t.call<Tensor, const Tensor&, std::optional<Scalar>, std::optional<Scalar>>("clamp", clamp, "low high");
   t.samples("clamp", [](const Tensor& x) { return clamp(x, -1.9, 1.7); });
   t.samples("clamp", [](const Tensor& x) { return clamp(x, -1.9, {}); });
   t.samples("clamp", [](const Tensor& x) { return clamp(x, {}, 1.9); });
-  t.rule("clamp({t0}, -0.8, 0.9)", "{t0}.clamp(-0.8, 0.9)", any_value, first_away_from({-0.8, 0.9}),
-         [](const Arguments& a) { return clamp(a.t[0], -0.8, 0.9); });
+  t.rule(FORMULA(clamp(a.t[0], -0.8, 0.9)), "{t0}.clamp(-0.8, 0.9)", any_value, first_away_from({-0.8, 0.9}));
 }
 
 void add_gates(CaseTable& t) {
   t.call("prelu", prelu);
-  t.rule(
-      "prelu({t0}, {t1}.reshape({1}))", "F.prelu({t0}, {t1}.reshape(1))",
-      [](const Draw& d, Call& c) { return sized(1, 24)(d, c) && sized(1, 1)(d, c); }, first_away_from({0}),
-      [](const Arguments& a) { return prelu(a.t[0], a.t[1].reshape({1})); });
+  t.rule(FORMULA(prelu(a.t[0], a.t[1].reshape({1}))), "F.prelu({t0}, {t1}.reshape(1))", both(sized(1), sized(1, 1)),
+         first_away_from({0}));
   for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 3}, Shape{2, 3, 4}, Shape{0, 3}, Shape{2, 0}}) {
     t.add("prelu", str(shape) + ", one weight", {spread(shape, -2, 1.9), spread({1}, 0.1, 0.4)});
   }
@@ -193,10 +188,8 @@ void add_formulas(CaseTable& t) {
   t.add("fuse", "five tensors",
         {spread({3, 4}), spread({3, 1}), spread({4}), spread({3, 4}).t().contiguous().t(), spread({})},
         {{"formula", "burgers"}});
-  t.rule("fuse([](auto x, auto y) { return x * tanh(y) + exp(-x * x); }, {t0}, {t1})",
-         "({t0} * {t1}.tanh() + (-{t0} * {t0}).exp())", pair, [](const Arguments& a) {
-           return fuse([](auto x, auto y) { return x * tanh(y) + exp(-x * x); }, a.t[0], a.t[1]);
-         });
+  t.rule(FORMULA(fuse([](auto x, auto y) { return x * tanh(y) + exp(-x * x); }, a.t[0], a.t[1])),
+         "({t0} * {t1}.tanh() + (-{t0} * {t0}).exp())", pair);
   if (!t.large()) return;
   for (const char* formula : {"functions", "powers", "pieces"}) {
     t.add_large("fuse", {numbers({kRows, kColumns}), numbers({kColumns})}, {{"formula", formula}});

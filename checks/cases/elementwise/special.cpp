@@ -50,8 +50,7 @@ void add_special_cases(CaseTable& t) {
   t.add("erfc", "wide", {spread({41}, -4, 4)});
 
   t.call("polygamma", polygamma, "n=1");
-  t.rule("polygamma(1, square({t0}) + 0.5)", "torch.polygamma(1, {t0}.square() + 0.5)", any_value,
-         [](const Arguments& a) { return polygamma(1, square(a.t[0]) + 0.5); });
+  t.rule(FORMULA(polygamma(1, square(a.t[0]) + 0.5)), "torch.polygamma(1, {t0}.square() + 0.5)", any_value);
   for (const int64_t n : {1, 2, 4}) {
     t.samples("polygamma", 1.1, 5, [=](const Tensor& x) { return polygamma(n, x); });
   }
@@ -72,10 +71,10 @@ void add_special_cases(CaseTable& t) {
 
   t.call("gamma_density", gamma_density);
   t.samples("gamma_density", BinaryFunction(gamma_density), 0.7, 3);
-  t.rule("gamma_density(square({t0}) + 0.5, square({t1}) + 0.5)",
+  t.rule(FORMULA(gamma_density(square(a.t[0]) + 0.5, square(a.t[1]) + 0.5)),
          "torch.distributions.Gamma({t0}.square() + 0.5, torch.ones((), dtype={t0}.dtype)).log_prob({t1}.square() + "
          "0.5).exp()",
-         pair, [](const Arguments& a) { return gamma_density(square(a.t[0]) + 0.5, square(a.t[1]) + 0.5); });
+         pair);
 }
 
 }  // namespace tapegrad::tasks

@@ -113,37 +113,23 @@ void add_grids(CaseTable& t) {
 }
 
 void add_image_rules(CaseTable& t) {
-  const DrawRule even =
-      operand([](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 16 && x.numel() % 2 == 0; });
-  t.rule("unfold2d({t0}.reshape({1, 2, -1}), {1, 2}, {.padding = {0, 1}})",
-         "F.unfold({t0}.reshape(1, 2, -1), (1, 2), padding=(0, 1))", even, [](const A& a) {
-           return unfold2d(a.t[0].reshape({1, 2, -1}), {1, 2}, {.padding = {0, 1}});
-         });
-  t.rule("fold2d({t0}.reshape({-1, 4}), {2, 3}, {1, 2})", "F.fold({t0}.reshape(-1, 4), (2, 3), (1, 2))",
-         operand([](const Tensor& x) { return x.numel() >= 8 && x.numel() <= 24 && x.numel() % 8 == 0; }),
-         [](const A& a) {
-           return fold2d(a.t[0].reshape({-1, 4}), {2, 3}, {1, 2});
-         });
-  t.rule("pixel_shuffle({t0}.reshape({4, 1, -1}), 2)", "F.pixel_shuffle({t0}.reshape(4, 1, -1), 2)",
-         operand([](const Tensor& x) { return x.numel() >= 4 && x.numel() <= 24 && x.numel() % 4 == 0; }),
-         [](const A& a) {
-           return pixel_shuffle(a.t[0].reshape({4, 1, -1}), 2);
-         });
+  const DrawRule even = sized(4, 16, 2);
+  t.rule(FORMULA(unfold2d(a.t[0].reshape({1, 2, -1}), {1, 2}, {.padding = {0, 1}})),
+         "F.unfold({t0}.reshape(1, 2, -1), (1, 2), padding=(0, 1))", even);
+  t.rule(FORMULA(fold2d(a.t[0].reshape({-1, 4}), {2, 3}, {1, 2})), "F.fold({t0}.reshape(-1, 4), (2, 3), (1, 2))",
+         sized(8, kMostElements, 8));
+  t.rule(FORMULA(pixel_shuffle(a.t[0].reshape({4, 1, -1}), 2)), "F.pixel_shuffle({t0}.reshape(4, 1, -1), 2)",
+         sized(4, kMostElements, 4));
   // At positions that are not whole numbers of elements, where second derivatives jump.
-  t.rule(
-      "grid_sample({t0}.reshape({1, 1, 2, -1}), tanh({t0}.reshape({1, 1, -1, 2})), {.mode = GridMode::bicubic})",
-      "F.grid_sample({t0}.reshape(1, 1, 2, -1), torch.tanh({t0}.reshape(1, 1, -1, 2)), mode='bicubic', "
-      "align_corners=False)",
-      even,
-      [](const A& a) {
-        const Tensor grid = tanh(a.t[0].reshape({-1, 2}));
-        const Tensor at = (grid + 1) * tensor({static_cast<double>(a.t[0].numel() / 2), 2.0}, kFloat64) / 2 - 0.5;
-        return away_from(at - floor(at), {0, 1});
-      },
-      [](const A& a) {
-        return grid_sample(a.t[0].reshape({1, 1, 2, -1}), tanh(a.t[0].reshape({1, 1, -1, 2})),
-                           {.mode = GridMode::bicubic});
-      });
+  t.rule(FORMULA(grid_sample(a.t[0].reshape({1, 1, 2, -1}), tanh(a.t[0].reshape({1, 1, -1, 2})),
+                             {.mode = GridMode::bicubic})),
+         "F.grid_sample({t0}.reshape(1, 1, 2, -1), torch.tanh({t0}.reshape(1, 1, -1, 2)), mode='bicubic', "
+         "align_corners=False)",
+         even, [](const A& a) {
+           const Tensor grid = tanh(a.t[0].reshape({-1, 2}));
+           const Tensor at = (grid + 1) * tensor({static_cast<double>(a.t[0].numel() / 2), 2.0}, kFloat64) / 2 - 0.5;
+           return away_from(at - floor(at), {0, 1});
+         });
 }
 
 void add_large_grids(CaseTable& t) {

@@ -20,13 +20,11 @@ def drawn(x):
 
 
 def functions():
-    # [grad]
     f = lambda x: jnp.sum(jnp.sin(x) * x)
     x = jnp.array([0.5, 1.0])
     value, dx = jax.value_and_grad(f)(x)
     second = jax.hessian(f)(x)
     _, along = jax.jvp(f, (x,), (jnp.array([1.0, 0.0]),))
-    # [/grad]
     print(f"{float(value):.6g} {tensor(dx)}\n{tensor(second)}\n{float(along):.6g}")
 
 
@@ -34,17 +32,13 @@ def rows():
     torch.manual_seed(0)
     linear = torch.nn.Linear(3, 2)
     W, b, x = drawn(linear.weight), drawn(linear.bias), drawn(torch.randn(5, 3))
-    # [vmap]
     f = lambda x: jnp.tanh(W @ x + b)       # [3] -> [2]: written for one example
     jacobians = jax.vmap(jax.jacrev(f))(x)  # [5, 2, 3]
-    # [/vmap]
     print("jacobians", list(jacobians.shape))
 
 
-# [pytree]
 def mlp(params, x):
     return jnp.tanh(x @ params["up"]["w"].T + params["up"]["b"]) @ params["down"]["w"].T + params["down"]["b"]
-# [/pytree]
 
 
 def parameters():
@@ -52,44 +46,34 @@ def parameters():
     up, down = torch.nn.Linear(3, 8), torch.nn.Linear(8, 1)
     params = {"up": {"w": drawn(up.weight), "b": drawn(up.bias)}, "down": {"w": drawn(down.weight), "b": drawn(down.bias)}}
     x, y = drawn(torch.randn(4, 3)), drawn(torch.randn(4, 1))
-    # [parameters]
     loss = lambda params: jnp.mean((mlp(params, x) - y) ** 2)
     value, grads = jax.value_and_grad(loss)(params)
     moved = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
     later = loss(moved)
-    # [/parameters]
     print(f"loss {value:.4f}, one step later {later:.4f}")
 
-    # [per example]
     one = lambda params, x, y: jnp.mean((mlp(params, x) - y) ** 2)
     each = jax.vmap(jax.grad(one), in_axes=(None, 0, 0))(params, x, y)
-    # [/per example]
     print("gradients of up.weight", list(each["up"]["w"].shape))
 
 
 def random_numbers():
-    # [random]
     first, second = jax.random.split(jax.random.key(1))
     a, b = jax.random.normal(first, (2,)), jax.random.normal(second, (2,))
-    # [/random]
     equal = bool((jax.random.uniform(first, (8,)) == jax.random.uniform(first, (8,))).all())
     print(f"random {list((a + b).shape)}, copies draw {'the same' if equal else 'other numbers'}")
 
 
 def fused():
     x = jnp.array([-1.0, 0.0, 2.0])
-    # [jit]
     f = jax.jit(lambda v: v / (1 + jnp.exp(-1.5 * v)))
-    # [/jit]
     print("fused", tensor(jax.grad(lambda x: jnp.sum(f(x)))(x)))
 
 
 def scan():
-    # [scan]
     decay, inputs = jnp.full(5, 0.5), jnp.ones(5)
     combine = lambda left, right: (left[0] * right[0], left[1] * right[0] + right[1])
     _, state = jax.lax.associative_scan(combine, (decay, inputs))
-    # [/scan]
     print("scan", tensor(state))
 
 

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <iostream>
 
-// [module]
 struct NetImpl : torch::nn::Module {
   torch::nn::Linear up{nullptr}, down{nullptr};
   torch::nn::Dropout drop{nullptr};
@@ -19,35 +18,27 @@ struct NetImpl : torch::nn::Module {
   torch::Tensor forward(torch::Tensor x) { return down(drop(torch::relu(up(x)))); }
 };
 TORCH_MODULE(Net);
-// [/module]
 
-// [operation]
 struct Clipped : torch::autograd::Function<Clipped> {
   static torch::Tensor forward(torch::autograd::AutogradContext*, torch::Tensor x) { return x.clamp(-1, 1); }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext*, torch::autograd::variable_list dy) {
     return {dy[0]};
   }
 };
-// [/operation]
 
-// [dataset]
 struct Points : torch::data::Dataset<Points> {
   torch::Tensor x, y;
   torch::data::Example<> get(size_t i) override { return {x[i], y[i]}; }
   torch::optional<size_t> size() const override { return x.size(0); }
 };
-// [/dataset]
 
 int main() {
-  // [first]
   torch::manual_seed(0);
   Net net;
-  // [/first]
   Points points;
   points.x = torch::randn({64, 4});
   points.y = (points.x.select(1, 0) > 0).to(torch::kInt64) + (points.x.select(1, 1) > 0).to(torch::kInt64);
   namespace F = torch::nn::functional;
-  // [loop]
   auto batches = torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(
       points.map(torch::data::transforms::Stack<>()), torch::data::DataLoaderOptions(16));
   torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(0.05).weight_decay(0.1));
@@ -65,34 +56,25 @@ int main() {
     for (auto& group : adam.param_groups())
       static_cast<torch::optim::AdamWOptions&>(group.options()).lr(0.05 * std::pow(0.5, epoch));
   }
-  // [/loop]
 
-  // [evaluate]
   net->eval();
   torch::NoGradGuard no_grad;
   auto answers = net(points.x).argmax(1);
   std::cout << answers.eq(points.y).sum().item<int64_t>() << " of 64 are right\n";
-  // [/evaluate]
 
-  // [save]
   torch::save(net, "net.pt");
   Net again;
   torch::load(again, "net.pt");
-  // [/save]
   again->eval();
   std::cout << "loaded: " << (torch::equal(again(points.x), net(points.x)) ? "equal" : "not") << "\n";
 
-  // [index]
   using torch::indexing::Slice;
   auto part = points.x.index({Slice(0, 2), Slice()});
   part.index_put_({0}, 0);  // points.x changes, too: part is a view of it
-  // [/index]
   std::cout << part.eq(0).sum().item<int64_t>() << " zeros, and " << points.x.eq(0).sum().item<int64_t>() << "\n";
 
   torch::AutoGradMode grad_mode(true);
-  // [gradient]
   auto x = torch::tensor({-2.0, 0.5}, torch::requires_grad());
   (Clipped::apply(x) * 3).sum().backward();
   std::cout << x.grad() << "\n";
-  // [/gradient]
 }

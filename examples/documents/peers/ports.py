@@ -4,7 +4,6 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 
-# [embeddings]
 class BertEmbeddings(nn.Module):
     def __init__(self, vocab, width, positions=512, kinds=2, p=0.1, pad=0):
         super().__init__()
@@ -18,7 +17,6 @@ class BertEmbeddings(nn.Module):
         places = torch.arange(ids.shape[1], device=ids.device)
         x = self.word_embeddings(ids) + self.token_type_embeddings(types) + self.position_embeddings(places)
         return self.dropout(self.LayerNorm(x))
-# [/embeddings]
 
 
 class Block(nn.Module):
@@ -30,7 +28,6 @@ class Block(nn.Module):
         return self.dropout(F.silu(self.norm(self.proj(x)) * (scale + 1) + shift))
 
 
-# [residual]
 class ResnetBlock(nn.Module):
     def __init__(self, dim, dim_out, time_dim, p=0.0):
         super().__init__()
@@ -41,7 +38,6 @@ class ResnetBlock(nn.Module):
     def forward(self, x, time):
         scale, shift = self.mlp(time)[..., None, None].chunk(2, dim=1)
         return self.block2(self.block1(x, scale, shift)) + self.res_conv(x)
-# [/residual]
 
 
 class Graph(nn.Module):
@@ -52,7 +48,6 @@ class Graph(nn.Module):
         self.scoring_fn_source = nn.Parameter(torch.randn(1, heads, out))
         self.linear_proj = nn.Linear(width, heads * out, bias=False)
 
-    # [graph]
     def forward(self, x, edges):
         source, target = edges
         h = self.linear_proj(x).view(-1, self.heads, self.out)
@@ -61,7 +56,6 @@ class Graph(nn.Module):
         total = torch.zeros(len(h), self.heads).index_add(0, target, weight)  # per node
         attention = weight / total[target]
         return torch.zeros_like(h).index_add(0, target, h[source] * attention.unsqueeze(-1))
-    # [/graph]
 
 
 class StateSpace(nn.Module):
@@ -73,7 +67,6 @@ class StateSpace(nn.Module):
         self.A_log = nn.Parameter(torch.arange(1.0, states + 1).log().repeat(width, 1))
         self.D = nn.Parameter(torch.ones(width))
 
-    # [scan]
     def state_space(self, u):  # [B, L, width] -> the same shape
         delta, b, c = self.x_proj(u).split(self.sizes, dim=-1)
         delta = F.softplus(self.dt_proj(delta))
@@ -84,10 +77,8 @@ class StateSpace(nn.Module):
             h = decay[:, t] * h + step[:, t]
             states.append(h)
         return (torch.stack(states, dim=1) * c.unsqueeze(2)).sum(-1) + u * self.D
-    # [/scan]
 
 
-# [attention]
 class T5Attention(nn.Module):
     def __init__(self, width, heads, head_width, p=0.1):
         super().__init__()
@@ -99,7 +90,6 @@ class T5Attention(nn.Module):
         q, k, v = (y.unflatten(-1, (self.heads, -1)).transpose(1, 2) for y in (self.q(x), self.k(keys), self.v(keys)))
         y = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=self.p if self.training else 0.0, scale=1.0)
         return self.o(y.transpose(1, 2).flatten(2))
-# [/attention]
 
 
 if __name__ == "__main__":

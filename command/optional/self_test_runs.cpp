@@ -60,8 +60,7 @@ class TrainedRun {
 };
 
 std::unique_ptr<Recipe> new_recipe(std::string_view kind) {
-  const std::vector<Kind>& all = kinds();
-  return std::find_if(all.begin(), all.end(), [&](const Kind& k) { return k.name == kind; })->make();
+  return std::ranges::find(kinds(), kind, &Kind::name)->make();
 }
 
 Computation training(std::string name, std::string_view kind, const char* settings) {

@@ -1,5 +1,6 @@
 // The verb `train`, for every kind of run, and its options.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/nn/lora.h>
 #include <tapegrad/tasks/language/messages.h>
@@ -35,8 +36,8 @@ std::string settings_json(const train::Checkpoint& checkpoint) { return checkpoi
 
 void require_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out) {
   const std::string found = task_of_json("checkpoint", settings_json(checkpoint));
-  require(found.empty() || found == task, "train --resume",
-          fmt::format("{} holds a run of the task {}, not of {}", out, found, task));
+  require(found.empty() || found == task, "train --resume", "{} holds a run of the task {}, not of {}", out, found,
+          task);
 }
 
 bool has_checkpoint(const RunRequest& request) {
@@ -55,7 +56,7 @@ void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::Ru
     loop.run(files, folder, std::move(saved));
   } catch (const train::Interrupted& e) {
     const std::string_view text = e.what();  // "[train] message"
-    fail("train", fmt::format("{} (use --resume --out {})", text.substr(text.find("] ") + 2), folder.now().string()));
+    fail("train", "{} (use --resume --out {})", text.substr(text.find("] ") + 2), folder.now().string());
   }
 }
 
@@ -71,9 +72,8 @@ std::vector<train::ReportText::Setting> report_settings(const Fields& fields, co
   std::vector<train::ReportText::Setting> rows;
   for (Field field : fields) {
     constexpr std::string_view kAlwaysShown[] = {"optimizer", "lr", "batch-size", "num-epochs", "seed"};
-    const bool folds =
-        std::find(std::begin(kAlwaysShown), std::end(kAlwaysShown), field.setting.name) == std::end(kAlwaysShown);
-    const bool is_default = folds && std::any_of(defaults.begin(), defaults.end(), [&](const Field& one) {
+    const bool folds = std::ranges::find(kAlwaysShown, field.setting.name) == std::end(kAlwaysShown);
+    const bool is_default = folds && std::ranges::any_of(defaults, [&](const Field& one) {
                               return one.setting.name == field.setting.name && one.text() == field.text();
                             });
     const std::string help = said_help(field.setting.help);

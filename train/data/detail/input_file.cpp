@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/descriptor.h>
 #include <tapegrad/train/data/detail/input_file.h>
 #include <unistd.h>
@@ -13,7 +12,7 @@ namespace tapegrad::data::detail {
 namespace {
 
 [[noreturn]] void fail_to_read(const std::string& path, int error) {
-  fail("file", fmt::format("cannot read {}: {}", path, std::strerror(error)));
+  fail("file", "cannot read {}: {}", path, std::strerror(error));
 }
 
 }  // namespace

@@ -146,27 +146,14 @@ Refusal encode_jpeg(const Pixels& pixels, int quality, std::string& file) {
   return {};
 }
 
-constexpr ImageCodec kJpegCodec{decode_jpeg, encode_jpeg};
-
 }  // namespace
-}  // namespace tapegrad::data::detail
 
-#endif
-
-namespace tapegrad::data::detail {
-
-#ifndef TAPEGRAD_JPEG
-constexpr ImageCodec kJpegCodec;
-#endif
-
-constexpr std::string_view kJpegEndings[] = {".jpg", ".jpeg"};
-
-extern const ImageFormat kJpeg;
-const ImageFormat kJpeg{.name = "JPEG",
-                        .library = "libjpeg",
-                        .start = "\xff\xd8\xff",
-                        .endings = kJpegEndings,
-                        .opacity = false,
-                        .codec = kJpegCodec};
+const ImageCodec kJpegCodec{decode_jpeg, encode_jpeg};
 
 }  // namespace tapegrad::data::detail
+
+#else
+
+const tapegrad::data::detail::ImageCodec tapegrad::data::detail::kJpegCodec{};
+
+#endif

@@ -148,10 +148,6 @@ void Loop::begin() {
                                   name(options_.dtype), source_.size()));
 }
 
-Loop::Figures Loop::figures_of(const BatchLoss& found) {
-  return {found.loss.item(), found.accuracy, static_cast<double>(found.tokens), found.terms};
-}
-
 // The means over the terms of all batches. Error if they have none.
 void Loop::add_up(const std::vector<Figures>& figures, StepMetrics& metrics) {
   std::vector<double> terms;
@@ -222,7 +218,8 @@ void Loop::loss_step(StepMetrics& metrics) {
     if (options_.accumulate > 1) draws.emplace(steps_, i);
     Tape tape;
     const BatchLoss found = forward(tape, metrics.step);
-    figures[static_cast<std::size_t>(i)] = figures_of(found);
+    figures[static_cast<std::size_t>(i)] = {found.loss.item(), found.accuracy, static_cast<double>(found.tokens),
+                                            found.terms};
     parallel_->backward(tape, found.loss, found.terms);
   }
   if (parallel_->world().size() > 1) exchange(figures, metrics.step);

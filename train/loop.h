@@ -228,7 +228,6 @@ class Loop {
   struct Figures {  // of a batch
     double loss = 0, accuracy = 0, tokens = 0, terms = 0;
   };
-  static Figures figures_of(const BatchLoss& found);
   void next_batch(bool first);
   BatchLoss forward(Tape& tape, int64_t step) const;
   void own_step(StepMetrics& metrics);

@@ -49,16 +49,12 @@ struct PartOfTexts {
   int64_t ahead = 0;                 // batches
 };
 
-// One fixed random order, so that evaluations on the first batches have windows of all texts.
-data::Sampler in_fixed_order(const data::Sampler& sampler) {
-  return {.size = sampler.size, .index_at = [order = sampler.index_at](uint64_t) { return order(0); }};
-}
-
 data::LoaderOptions loader_options(const GPTOptions& o, const PartOfTexts& part, const data::Windows& windows) {
   data::LoaderOptions options{.batch_size = o.batch_size, .drop_last = part.training, .prefetch = part.ahead};
   if (!part.weights.empty()) {
     options.sampler = as_bad_request("--text", [&] { return data::mixed(windows.sizes(), part.weights); });
-    if (!part.training) options.sampler = in_fixed_order(*options.sampler);
+    if (!part.training)  // one fixed random order, so that evaluations on the first batches have windows of all texts
+      options.sampler->index_at = [order = options.sampler->index_at](uint64_t) { return order(0); };
   } else if (part.training && o.window_order == "permutation") {
     options.sampler = data::permuted(windows.size());
   } else {

@@ -29,8 +29,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kLongestWindow = 2048;  // of a test
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 void check(const GPTGenerateRequest& r) {
   require(r.beams == 1 || r.temperature == 0, "--beams", "expected 1 with a --temperature above 0, got {}", r.beams);
   r.BeamOptions::check();
@@ -207,7 +205,8 @@ int test_gpt(const GPTTestRequest& request) {
     sum += cross_entropy((*trained.model)(batch.inputs), batch.targets).item() * static_cast<double>(left);
     count += left;
   }
-  const double loss = sum / static_cast<double>(count), rate = static_cast<double>(count) / seconds_since(start);
+  const std::chrono::duration<double> spent = Clock::now() - start;
+  const double loss = sum / static_cast<double>(count), rate = static_cast<double>(count) / spent.count();
   if (!std::isfinite(loss)) {
     fail("test", "the loss over {} tokens is not finite (the training diverged, or the weights are damaged)", count);
   }

@@ -44,11 +44,6 @@ bool has_checkpoint(const RunRequest& request) {
   return request.resume && as_bad_request("--out", [&] { return is_there(checkpoint_of(request)); });
 }
 
-std::optional<train::Checkpoint> saved_run(const RunRequest& request) {
-  if (!has_checkpoint(request)) return {};
-  return train::Checkpoint::open(checkpoint_of(request));
-}
-
 // An interrupted run is an Error that says how the command continues it.
 void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::RunFolder& folder,
                 std::optional<train::Checkpoint> saved) {
@@ -107,7 +102,8 @@ train::LoopOptions loop_options(Recipe& recipe, const distributed::World& world)
 }
 
 nn::AnyModel made(Recipe& recipe) {
-  recipe.training().seed_draws();
+  default_generator().set_mask_stream(recipe.training().mask_stream);
+  manual_seed(recipe.training().seed);
   recipe.make();
   return recipe.model();
 }
@@ -267,7 +263,8 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
   const distributed::World world(patience_of(request));
   std::unique_ptr<train::RunFolder> folder;
   if (has_checkpoint(request)) folder = take_out(request, world);
-  std::optional<train::Checkpoint> saved = saved_run(request);
+  std::optional<train::Checkpoint> saved;
+  if (has_checkpoint(request)) saved = train::Checkpoint::open(checkpoint_of(request));
   if (saved) {
     std::unique_ptr<Recipe> run = continued(make, *saved, *recipe, given, request.out);
     recipe = std::move(run);
@@ -277,7 +274,9 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
   }
   share_seed(world, recipe->training().seed);
   require_same_options(world, request_fields(request, *recipe), fields_of(*recipe));
-  recipe->training().check_processes(world);
+  const int64_t batches = recipe->training().accumulate;
+  require(batches % world.size() == 0, "--accumulate", "expected a multiple of the number of processes, {}, got {}",
+          world.size(), batches);
   recipe->open(saved ? &*saved : nullptr);
   require_same_data(world, *recipe);
   require_memory("train", kModelAndBatch, recipe->bytes(world.size()));

@@ -115,11 +115,6 @@ const std::string& help_of_weight_decay() {
 
 }  // namespace
 
-void TrainingSettings::seed_draws() const {
-  default_generator().set_mask_stream(mask_stream);
-  manual_seed(seed);
-}
-
 void TrainingSettings::list(Fields& f) {
   Options in_training(f, Group::training);
   in_training("num-epochs", "number of epochs", num_epochs, kCountOrNone).special("0: write the untrained model");
@@ -163,11 +158,6 @@ void TrainingSettings::check() const {
           schedule);
   require(weight_decay == 0 || rule_named(optimizer).decay != Decay::none, "--weight-decay",
           "expected 0 with --optimizer {}, which has none, got {}", optimizer, weight_decay);
-}
-
-void TrainingSettings::check_processes(const distributed::World& world) const {
-  require(accumulate % world.size() == 0, "--accumulate", "expected a multiple of the number of processes, {}, got {}",
-          world.size(), accumulate);
 }
 
 optim::Schedule TrainingSettings::schedule_of(int64_t width, int64_t total) const {

@@ -50,10 +50,6 @@ std::string shortened(std::string_view text) {
 
 constexpr int64_t kTogether = 32;  // examples per batch of predictions
 
-void cut(std::vector<int64_t>& ids, int64_t most) {
-  if (static_cast<int64_t>(ids.size()) > most) ids.resize(static_cast<std::size_t>(most));
-}
-
 }  // namespace
 
 std::span<const TextExample> first_of(const std::vector<TextExample>& examples, int64_t count) {
@@ -204,7 +200,7 @@ EncodedExamples encode(const TextOptions& o, std::span<const TextExample> exampl
     }
     const std::vector<int64_t> text = code.vocabulary.encode(example.text);
     one.text.insert(one.text.end(), text.begin(), text.end());
-    cut(one.text, o.config.context);
+    one.text.resize(std::min(one.text.size(), static_cast<std::size_t>(o.config.context)));
     one.asked = std::min(one.asked, static_cast<int64_t>(one.text.size()));
     if (one.text.empty()) one.text.push_back(TextVocabulary::kEnd);
     if (o.task->encode_target(o, example, code, one) || !complete) all.push_back(std::move(one));

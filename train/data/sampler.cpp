@@ -22,9 +22,6 @@ constexpr uint64_t mixed_bits(uint64_t x) {
   return x ^ x >> 31;
 }
 
-// A number below `bound`, which is less than 2^32, from 64 random bits.
-constexpr uint64_t scaled(uint64_t bits, uint64_t bound) { return (bits >> 32) * bound >> 32; }
-
 }  // namespace
 
 Sampler sequential(int64_t size) {
@@ -148,7 +145,7 @@ int64_t Permutation::operator()(int64_t i) const {
   do {
     uint64_t left = at / base_, right = at % base_;
     for (const uint64_t key : keys_) {
-      uint64_t sum = left + scaled(mixed_bits(right ^ key), base_);
+      uint64_t sum = left + ((mixed_bits(right ^ key) >> 32) * base_ >> 32);  // a number below the base, below 2^32
       if (sum >= base_) sum -= base_;
       left = right;
       right = sum;

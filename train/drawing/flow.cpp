@@ -97,10 +97,6 @@ void break_lines(const FlowStep& step, Placed& at) {
     for (std::string& part : broken(line, kInside, Type::code, "    ")) at.code.push_back(std::move(part));
 }
 
-bool is_added_later(const FlowColumn& column, std::size_t step) {
-  return std::ranges::any_of(column.steps, [step](const FlowStep& later) { return later.adds == step; });
-}
-
 FlowLayout layout_of(const FlowColumn& column) {
   FlowLayout out;
   out.column = &column;
@@ -116,7 +112,7 @@ FlowLayout layout_of(const FlowColumn& column) {
     const auto frame = std::ranges::find(column.frames, i, &FlowFrame::first);
     Placed& at = out.steps.emplace_back();
     if (!step.feeds) {
-      const bool branches = is_added_later(column, i);
+      const bool branches = std::ranges::any_of(column.steps, [i](const FlowStep& s) { return s.adds == i; });
       if (frame != column.frames.end()) {
         out.frames.push_back(y + kGap - 4);
         y += kGap - 4 + kFrameLine;

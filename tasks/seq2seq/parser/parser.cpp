@@ -65,7 +65,10 @@ std::vector<Tree> draw_trees(int64_t count, NumpyRandom& stream, int depth) {
 std::vector<Tree> draw_like_trees(int64_t count, NumpyRandom& stream, int depth) {
   constexpr int64_t kPool = 8;
   std::vector<std::pair<int64_t, Tree>> pool;  // with their sizes
-  for (Tree& tree : draw_trees(kPool * count, stream, depth)) pool.emplace_back(count_nodes(tree), std::move(tree));
+  for (Tree& tree : draw_trees(kPool * count, stream, depth)) {
+    const int64_t size = count_nodes(tree);
+    pool.emplace_back(size, std::move(tree));
+  }
   std::ranges::stable_sort(pool, {}, &std::pair<int64_t, Tree>::first);
   const auto first = static_cast<std::size_t>(stream.randint(0, kPool) * count);
   std::vector<Tree> out;

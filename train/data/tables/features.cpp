@@ -13,9 +13,6 @@ constexpr const char* kKey = "features";
 
 const ClassOptions* classes_of(const Column& column) { return std::get_if<ClassOptions>(&column.values); }
 
-// The values of a column of numbers, in float64.
-std::vector<double> numbers_of(const Tensor& values) { return values.to(kFloat64).to_vector<double>(); }
-
 // Mean and standard deviation of numbers; 1 instead of 0.
 std::pair<double, double> scale_of(const std::string& name, const std::vector<double>& numbers) {
   double sum = 0, squares = 0, largest = 0;
@@ -88,7 +85,8 @@ Features::Features(const Table& training, const std::vector<std::string>& inputs
     if (std::ranges::count(inputs, name) > 1) fail("features", "expected different inputs, got \"{}\" twice", name);
     inputs_.push_back(training.column(name));
     const bool scaled = !classes_of(inputs_.back());
-    const auto [mean, deviation] = scaled ? scale_of(name, numbers_of(values)) : std::pair(0.0, 1.0);
+    const auto [mean, deviation] =
+        scaled ? scale_of(name, values.to(kFloat64).to_vector<double>()) : std::pair(0.0, 1.0);
     means_.push_back(mean);
     deviations_.push_back(deviation);
   }

@@ -73,7 +73,7 @@ std::string words_of(const CLI::App& app) {
 }
 
 [[noreturn]] void wrong_request(const CLI::App& app, std::string_view message) {
-  bad_request(words_of(app), fmt::format("{} (see {} --help)", message, words_of(app)));
+  bad_request(words_of(app), "{} (see {} --help)", message, words_of(app));
 }
 
 // The app that the leading words name. BadRequest for a verb, task or topic that does not exist.
@@ -82,11 +82,10 @@ const CLI::App& named_app(const CLI::App& top, std::span<const std::string> word
   for (const std::string& word : words) {
     const std::vector<const CLI::App*> parts = parts_of(*app);
     if (!parts.empty() && word == "--") {
-      bad_request(words_of(*app),
-                  fmt::format("expected a {}, got \"--\" (see {} --help)", kind_of_parts(*app), words_of(*app)));
+      bad_request(words_of(*app), "expected a {}, got \"--\" (see {} --help)", kind_of_parts(*app), words_of(*app));
     }
     if (parts.empty() || word.starts_with('-')) break;
-    const auto part = std::find_if(parts.begin(), parts.end(), [&](const auto* p) { return p->get_name() == word; });
+    const auto part = std::ranges::find_if(parts, [&](const auto* p) { return p->get_name() == word; });
     if (part == parts.end()) bad_request(words_of(*app), unknown(kind_of_parts(*app), word, names_of(parts)));
     app = *part;
   }
@@ -127,13 +126,13 @@ std::string unexpected(const CLI::App& top, const CLI::App& app) {
 [[noreturn]] void wrong_values(std::string_view text) {
   const std::string_view option = text.substr(0, text.find(':'));
   if (text.find("received") == std::string_view::npos) bad_request(option, "expected a value, got none");
-  bad_request(option, fmt::format("expected one value, got {} (the option was given more than once)",
-                                  text.substr(text.rfind(' ') + 1)));
+  bad_request(option, "expected one value, got {} (the option was given more than once)",
+              text.substr(text.rfind(' ') + 1));
 }
 
 // CLI11's texts may have several lines; ours have one.
 std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::ranges::replace(text, '\n', ' ');
   while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
 }
@@ -151,7 +150,7 @@ std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
   if (words.empty()) words.emplace_back("--help");
   const CLI::App& app = named_app(top, words);
   try {
-    std::reverse(words.begin(), words.end());
+    std::ranges::reverse(words);
     top.parse(std::move(words));
     return {};
   } catch (const CLI::Success& e) {
@@ -175,7 +174,7 @@ std::optional<int> parse(CLI::App& top, std::vector<std::string> words) {
 // Takes --lang and its value out of the words, before a verb or after it, and makes it the language of this
 // process. The verbs of texts in two languages have an option of their own.
 void take_language(std::vector<std::string>& words) {
-  const auto end = std::find(words.begin(), words.end(), "--");
+  const auto end = std::ranges::find(words, "--");
   const auto verb = std::find_if(words.begin(), end, [](const std::string& w) { return !w.starts_with('-'); });
   const auto option =
       std::find_if(words.begin(), end, [](const std::string& w) { return w == "--lang" || w.starts_with("--lang="); });

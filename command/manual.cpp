@@ -59,8 +59,7 @@ std::string man_section(const CLI::App& app, const std::string& words) {
   std::string page = fmt::format(".SS {}\n{}.\n", troff(words), troff(app.get_description()));
   std::vector<std::string> groups;
   for (const CLI::Option* option : app.get_options()) {
-    if (std::find(groups.begin(), groups.end(), option->get_group()) == groups.end())
-      groups.push_back(option->get_group());
+    if (std::ranges::find(groups, option->get_group()) == groups.end()) groups.push_back(option->get_group());
   }
   for (const std::string& group : groups) {
     std::string entries;

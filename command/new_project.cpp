@@ -42,7 +42,7 @@ const std::vector<std::string_view>& kinds_of_projects() {
     std::vector<std::string_view> kinds;
     for (const ProjectFile& file : project_files())
       if (!file.kind.empty()) kinds.push_back(file.kind);
-    std::sort(kinds.begin(), kinds.end());
+    std::ranges::sort(kinds);
     kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
     return kinds;
   }();
@@ -54,11 +54,10 @@ void check_name(std::string_view name) {
   constexpr std::string_view kTaken[] = {"all", "clean", "help", "install", "package", "tapegrad", "test"};
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto fits = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-'; };
-  if (name.empty() || !letter(name[0]) || !std::all_of(name.begin(), name.end(), fits))
-    bad_request(kNew,
-                fmt::format("expected a name of letters, digits, - and _ that begins with a letter, got \"{}\"", name));
-  if (std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken))
-    bad_request(kNew, fmt::format("expected a name that CMake does not use itself, got \"{}\"", name));
+  if (name.empty() || !letter(name[0]) || !std::ranges::all_of(name, fits))
+    bad_request(kNew, "expected a name of letters, digits, - and _ that begins with a letter, got \"{}\"", name);
+  if (std::ranges::find(kTaken, name) != std::end(kTaken))
+    bad_request(kNew, "expected a name that CMake does not use itself, got \"{}\"", name);
 }
 
 // "circle.pictures" has drawings of # and ., side by side and below each other with blanks between them: they become
@@ -118,13 +117,12 @@ int new_project(const NewRequest& request) {
   if (folder.filename().empty()) folder = folder.parent_path();  // "name/"
   check_name(folder.filename().string());
   if (as_bad_request(kNew, [&] { return is_there(folder.string()); }))
-    bad_request(kNew,
-                fmt::format("expected the name of a new folder, but {} exists; nothing was written", folder.string()));
+    bad_request(kNew, "expected the name of a new folder, but {} exists; nothing was written", folder.string());
   if (!folder.parent_path().empty()) create_folder(folder.parent_path());
   std::error_code error;
   if (!fs::create_directory(folder, error))
-    bad_request(kNew, fmt::format("cannot create {}: {}", folder.string(),
-                                  (error ? error : std::make_error_code(std::errc::file_exists)).message()));
+    bad_request(kNew, "cannot create {}: {}", folder.string(),
+                (error ? error : std::make_error_code(std::errc::file_exists)).message());
   try {
     write_project(request, folder);
   } catch (...) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/command/tools.h>
 #include <tapegrad/tasks/settings/bad_request.h>
@@ -34,8 +35,8 @@ void check(const TokenizeRequest& r) {
   }
   if (!r.text.empty()) {  // a pipe is a text, too
     const FileKind kind = as_bad_request("--text", [&] { return kind_of_file(r.text); });
-    require(kind != FileKind::none, "--text", fmt::format("there is no file {}", r.text));
-    require(kind != FileKind::folder, "--text", fmt::format("expected a file, got the folder {}", r.text));
+    require(kind != FileKind::none, "--text", "there is no file {}", r.text);
+    require(kind != FileKind::folder, "--text", "expected a file, got the folder {}", r.text);
   }
   if (!r.train) {
     require(!r.tokenizer.empty(), kTokenize, "expected --tokenizer DIR, or --train bpe|char to make a tokenizer");
@@ -46,11 +47,9 @@ void check(const TokenizeRequest& r) {
     if (!r.save.empty()) require_file("--text", r.text);  // it is read at several places at once
     const bool found = as_bad_request(
         "--tokenizer", [&] { return data::has_tokenizer(r.tokenizer) || kind_of_file(r.tokenizer) == FileKind::file; });
-    require(
-        found, "--tokenizer",
-        fmt::format("{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or encoder.json and "
-                    "vocab.bpe",
-                    r.tokenizer));
+    require(found, "--tokenizer",
+            "{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe",
+            r.tokenizer);
     return;
   }
   require(r.tokenizer.empty(), "--tokenizer", "is for encoding and decoding, --train makes a new one");
@@ -61,7 +60,7 @@ void check(const TokenizeRequest& r) {
   require(r.sample_bytes == 0 || r.train == "bpe", "--sample-bytes", "is for bpe: char needs all characters");
   if (r.sample_bytes > 0) require_file("--text", r.text);
   require(r.vocab_size == 0 || r.vocab_size >= 257, "--vocab-size",
-          fmt::format("expected at least 257 (256 bytes and <|endoftext|>), got {}", r.vocab_size));
+          "expected at least 257 (256 bytes and <|endoftext|>), got {}", r.vocab_size);
 }
 
 // Reads the whole text, which may come from a pipe. A pipe may have no end: a quarter of the memory is the most.
@@ -93,8 +92,8 @@ std::vector<int64_t> parse_ids(std::string_view text, const data::Tokenizer& tok
     int64_t id = -1;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= tokenizer.size()) {
-      bad_request(kTokenize, fmt::format("expected token ids from 0 to {2}, got \"{1}\" as word {0}", ids.size() + 1,
-                                         word.substr(0, 40), tokenizer.size() - 1));
+      bad_request(kTokenize, "expected token ids from 0 to {2}, got \"{1}\" as word {0}", ids.size() + 1,
+                  word.substr(0, 40), tokenizer.size() - 1);
     }
     ids.push_back(id);
   }
@@ -135,7 +134,7 @@ int64_t save_tokens(const data::Tokenizer& tokenizer, const TokenizeRequest& req
   const train::CatchInterrupts interrupts;
   return data::write_token_file(tokenizer, request.text, request.save, {.progress = [&](uint64_t done, uint64_t all) {
                                   if (train::CatchInterrupts::interrupted())
-                                    fail(kTokenize, fmt::format("interrupted: {} is unchanged", request.save));
+                                    fail(kTokenize, "interrupted: {} is unchanged", request.save);
                                   note_progress(static_cast<int64_t>(done / kMegabyte),
                                                 static_cast<int64_t>(all / kMegabyte), "MB");
                                 }});
@@ -174,8 +173,7 @@ int tokenize(const TokenizeRequest& request) {
   const auto tokenizer = data::load_tokenizer(request.tokenizer);
   if (!request.save.empty()) {
     std::error_code none;  // if there is no file yet, nothing is overwritten
-    if (fs::equivalent(request.text, request.save, none))
-      bad_request("--save", fmt::format("{} is the text itself", request.save));
+    if (fs::equivalent(request.text, request.save, none)) bad_request("--save", "{} is the text itself", request.save);
     as_bad_request("--save", [&] { check_replaceable(request.save); });
     print_text(fmt::format("{}: {} tokens\n", request.save, save_tokens(*tokenizer, request)));
     return 0;

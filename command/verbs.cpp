@@ -22,7 +22,7 @@ namespace {
 void add_kinds(CLI::App* verb, Parsed& parsed) {
   const std::string word = verb->get_name();
   for (const Kind& kind : kinds()) {
-    const auto own = std::find_if(kind.verbs.begin(), kind.verbs.end(), [&](const auto& v) { return v.first == word; });
+    const auto own = std::ranges::find_if(kind.verbs, [&](const auto& v) { return v.first == word; });
     const bool trains = word == "train", draws = word == "graph";
     if (own == kind.verbs.end() && !trains && !draws) continue;
     CLI::App* app = verb->add_subcommand(std::string(kind.name), std::string(kind.help));
@@ -136,7 +136,7 @@ void resolve_verb(std::vector<std::string>& words) {
 }
 
 const Verb* verb_named(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kVerbs), std::end(kVerbs), [&](const Verb& v) { return v.name == name; });
+  const auto* found = std::ranges::find(kVerbs, name, &Verb::name);
   return found == std::end(kVerbs) ? nullptr : found;
 }
 

@@ -1,7 +1,7 @@
 // Trains step by step, and saves and restores what decides the rest of the training.
 #include <fmt/format.h>
 #include <tapegrad/autograd/autocast.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
@@ -30,11 +30,11 @@ void require_models(const std::vector<nn::NamedParameter>& models, const std::ve
   for (const optim::Optimizer* optimizer : optimizers) {
     for (const auto& [name, leaf] : optimizer->parameters()) {
       const auto is_leaf = [&given = leaf](const nn::NamedParameter& p) { return p.parameter.tensor().same(given); };
-      if (std::any_of(models.begin(), models.end(), is_leaf)) continue;
+      if (std::ranges::any_of(models, is_leaf)) continue;
       fail("loop",
-           fmt::format("expected the models of all optimisers among the parts, got none that has \"{}\" of shape "
-                       "{} (checkpoints would not have it: parts.add(\"name\", model))",
-                       name, str(leaf.shape())));
+           "expected the models of all optimisers among the parts, got none that has \"{}\" of shape {} (checkpoints "
+           "would not have it: parts.add(\"name\", model))",
+           name, leaf.shape());
     }
   }
 }
@@ -44,13 +44,13 @@ void require_models(const std::vector<nn::NamedParameter>& models, const std::ve
   const std::string_view hint = updates > 0
                                     ? "a smaller learning rate may help"
                                     : "no parameter has been updated yet: look at the data and the first values";
-  fail("train", fmt::format("{} not finite ({}; trap_nan names the operation)", what, hint));
+  fail("train", "{} not finite ({}; trap_nan names the operation)", what, hint);
 }
 
 bool same_names_and_shapes(const NamedTensors& a, const NamedTensors& b) {
   std::map<std::string_view, Shape> shapes;
   for (const NamedTensor& entry : a) shapes.emplace(entry.name, entry.tensor.shape());
-  return a.size() == b.size() && std::all_of(b.begin(), b.end(), [&](const NamedTensor& entry) {
+  return a.size() == b.size() && std::ranges::all_of(b, [&](const NamedTensor& entry) {
            const auto found = shapes.find(entry.name);
            return found != shapes.end() && found->second == entry.tensor.shape();
          });
@@ -62,7 +62,7 @@ void add_own(Checkpoint& to, Checkpoint own) {
     for (const std::string_view prefix : {kModelPrefix, kAdamPrefix, std::string_view("epoch.")})
       taken = taken || name.starts_with(prefix);
     if (taken || name == "best_training" || name == kGeneratorName)
-      fail("checkpoint", fmt::format("expected a name other than the training loop's, got \"{}\"", name));
+      fail("checkpoint", "expected a name other than the training loop's, got \"{}\"", name);
   };
   for (NamedTensor& entry : own.tensors) {
     check(entry.name, false);
@@ -88,8 +88,7 @@ void Loop::check_options() const {
   require_in(kWhere, "accumulate", o.accumulate, {.least = 1});
   require_in(kWhere, "evaluate_every", o.evaluate_every, kNotNegative);
   require_in(kWhere, "patience", o.patience, kNotNegative);
-  if (!(o.clip_grad_norm >= 0))
-    fail(kWhere, fmt::format("expected clip_grad_norm >= 0 (0: no clipping), got {}", o.clip_grad_norm));
+  if (!(o.clip_grad_norm >= 0)) fail(kWhere, "expected clip_grad_norm >= 0 (0: no clipping), got {}", o.clip_grad_norm);
   if (o.evaluate_every > 0 && !o.evaluate) fail("loop", "evaluate_every is set, but evaluate is not");
   if (o.patience > 0 && o.evaluate_every == 0) fail("loop", "patience counts evaluations, but evaluate_every is 0");
   if (o.schedule) o.schedule->check();
@@ -101,7 +100,7 @@ void Loop::check_options() const {
 void Loop::check_own_step() const {
   const LoopOptions& o = options_;
   if (optimizers_.empty()) fail("loop", "expected at least one optimiser among the parts, got none");
-  if (!o.save) require_models(nn::named_parameters(std::as_const(*model_.parts)), optimizers_);
+  if (!o.save) require_models(nn::named_parameters(std::as_const(*parts_)), optimizers_);
   for (const auto& [is_set, name] : {std::pair(o.accumulate != 1, "accumulate"),
                                      {o.clip_grad_norm != 0, "clip_grad_norm"},
                                      {!o.transforms.empty(), "transforms"},
@@ -109,9 +108,7 @@ void Loop::check_own_step() const {
                                      {o.schedule.has_value(), "schedule"},
                                      {o.world && o.world->size() > 1, "a world of several processes"}}) {
     if (is_set)
-      fail(
-          "loop",
-          fmt::format("{} is for a loop with a function from a batch to a loss, not for one with your own step", name));
+      fail("loop", "{} is for a loop with a function from a batch to a loss, not for one with your own step", name);
   }
 }
 
@@ -133,6 +130,8 @@ int64_t gradients_at_once(int64_t accumulate, bool transforms, int64_t processes
 }
 
 void Loop::begin() {
+  nn::require_whole_visit(model_);
+  nn::train(model_);
   check_options();
   if (!options_.world) distributed::World::note_separate_runs();
   const distributed::World& world = options_.world ? *options_.world : distributed::World::alone();
@@ -147,10 +146,6 @@ void Loop::begin() {
                       fmt::format("epochs {}\nmax_steps {}\nevaluate_every {}\npatience {}\ndtype {}\nbatches {}\n",
                                   options_.epochs, options_.max_steps, options_.evaluate_every, options_.patience,
                                   name(options_.dtype), source_.size()));
-}
-
-Loop::Figures Loop::figures_of(const BatchLoss& found) {
-  return {found.loss.item(), found.accuracy, static_cast<double>(found.tokens), found.terms};
 }
 
 // The means over the terms of all batches. Error if they have none.
@@ -184,11 +179,10 @@ BatchLoss Loop::forward(Tape& tape, int64_t step) const {
   BatchLoss found = source_.loss();
   if (optimizers_.front()->steps() != updates)
     fail("loop",
-         "the function from a batch to a loss has called step() of the optimiser, which the loop does (return the "
-         "loss alone, or give the loop Parts and your own step)");
+         "the function from a batch to a loss has called step() of the optimiser, which the loop does (return the loss "
+         "alone, or give the loop Parts and your own step)");
   if (found.loss.numel() != 1)
-    fail("train", fmt::format("expected a loss of one element, got shape {} (mean(loss) or sum(loss))",
-                              str(found.loss.shape())));
+    fail("train", "expected a loss of one element, got shape {} (mean(loss) or sum(loss))", found.loss.shape());
   if (!std::isfinite(found.loss.item()) && found.terms != 0)
     fail_not_finite(fmt::format("the loss of step {} is", step), step - 1);
   return found;
@@ -201,7 +195,7 @@ void Loop::own_step(StepMetrics& metrics) {
   std::set<std::string_view> names;
   for (const Figure& one : found.figures)
     if (!names.insert(one.name).second)
-      fail("loop", fmt::format("expected metrics with different names, got \"{}\" twice", one.name));
+      fail("loop", "expected metrics with different names, got \"{}\" twice", one.name);
   if (!std::isfinite(found.loss))
     fail_not_finite(fmt::format("the loss of step {} is", metrics.step), metrics.step - 1);
   metrics.loss = found.loss;
@@ -224,7 +218,8 @@ void Loop::loss_step(StepMetrics& metrics) {
     if (options_.accumulate > 1) draws.emplace(steps_, i);
     Tape tape;
     const BatchLoss found = forward(tape, metrics.step);
-    figures[static_cast<std::size_t>(i)] = figures_of(found);
+    figures[static_cast<std::size_t>(i)] = {found.loss.item(), found.accuracy, static_cast<double>(found.tokens),
+                                            found.terms};
     parallel_->backward(tape, found.loss, found.terms);
   }
   if (parallel_->world().size() > 1) exchange(figures, metrics.step);
@@ -245,9 +240,9 @@ void Loop::exchange(std::vector<Figures>& figures, int64_t step) {
     const auto all = world.all_gather(tensor(said, {4}).slice(0, 0, 1)).to_vector<int64_t>();
     const auto other = std::ranges::find_if(all, [&](int64_t one) { return one != all[0]; });
     fail("train",
-         fmt::format("expected the same random numbers in every process, but the default generators of ranks "
-                     "0 and {} differ in step {} (seed all processes alike, or sample from your own generator)",
-                     other - all.begin(), step));
+         "expected the same random numbers in every process, but the default generators of ranks 0 and {} differ in "
+         "step {} (seed all processes alike, or sample from your own generator)",
+         other - all.begin(), step);
   }
   interrupted_ = most[2] != 0;
   is_writing_ = most[3] != 0;
@@ -282,7 +277,7 @@ StepMetrics Loop::step() {
   if (batch_ == 0) loss_ = accuracy_ = {};
   StepMetrics metrics;
   metrics.step = steps_ + 1;
-  if (model_.parts) model_.parts->set_rates(metrics.step);
+  if (parts_) parts_->set_rates(metrics.step);
   if (options_.schedule) optimizers_.front()->set_lr((*options_.schedule)(metrics.step));
   metrics.lr = optimizers_.front()->lr();
   if (source_.step) {
@@ -304,7 +299,8 @@ StepMetrics Loop::step() {
 
 Evaluation Loop::evaluate() const {
   if (!options_.evaluate) fail("loop", "expected the option evaluate, got none");
-  const auto eval = model_.eval_mode();
+  nn::AnyModel model = model_;
+  const nn::EvalMode eval(model);
   const ProfileScope scope(ProfilePhase::evaluation);
   return options_.evaluate();
 }
@@ -355,9 +351,9 @@ std::optional<EpochMetrics> Loop::ended_epoch() const {
 
 Checkpoint Loop::checkpoint() const {
   Checkpoint out;
-  out.add(kModelPrefix, model_.state());
-  if (model_.parts) {
-    model_.parts->save(out);
+  out.add(kModelPrefix, nn::state_dict(model_));
+  if (parts_) {
+    parts_->save(out);
   } else {
     out.add(kAdamPrefix, parallel_->state());
   }
@@ -391,12 +387,14 @@ void Loop::add_rest(Checkpoint& out) const {
 // First all that may throw and changes nothing, the model's values last.
 void Loop::restore(const Checkpoint& in) {
   const NamedTensors values = in.with_prefix(kModelPrefix);
-  if (!same_names_and_shapes(values, model_.state())) model_.load(values);  // throws what does not fit
+  if (!same_names_and_shapes(values, nn::state_dict(model_)))
+    nn::load_state_dict(model_, values);  // throws what does not fit
   const auto steps = in.get<int64_t>("steps"), each = in.get<int64_t>("steps_per_epoch");
   if (each != steps_per_epoch())
-    fail("train", fmt::format("expected a checkpoint with {} steps per epoch, got {} (use the data, the batch size "
-                              "and accumulate of the run that wrote it)",
-                              steps_per_epoch(), each));
+    fail("train",
+         "expected a checkpoint with {} steps per epoch, got {} (use the data, the batch size and accumulate of the "
+         "run that wrote it)",
+         steps_per_epoch(), each);
   const auto batch = in.get<int64_t>("batch"), stale = in.get<int64_t>("stale");
   MeanOfGroups loss{in.get<double>("loss_sum")}, accuracy{in.get<double>("accuracy_sum")};
   // A checkpoint of an earlier version has steps of equal weight.
@@ -412,8 +410,8 @@ void Loop::restore(const Checkpoint& in) {
   in.restore(kGeneratorName, generator);
   if (options_.load) options_.load(in);
   source_.load(in);
-  if (model_.parts) {
-    model_.parts->load(in);
+  if (parts_) {
+    parts_->load(in);
   } else if (in.shards) {
     NamedTensors shapes = in.shards->shapes(kAdamPrefix);
     for (const NamedTensor& entry : in.tensors)
@@ -424,7 +422,7 @@ void Loop::restore(const Checkpoint& in) {
   } else {
     parallel_->load_state(in.with_prefix(kAdamPrefix));
   }
-  model_.load(values);
+  nn::load_state_dict(model_, values);
   default_generator().set_state(generator.state());
   steps_ = steps, batch_ = batch, stale_ = stale;
   loss_ = loss, accuracy_ = accuracy;

@@ -205,22 +205,6 @@ class Loop {
   void run(const RunFiles& files, const RunFolder& folder, std::optional<Checkpoint> saved);
 
  private:
-  struct ModelAccess {  // what the loop does with a model of any type
-    std::function<NamedTensors()> state;
-    std::function<void(const NamedTensors&)> load;
-    std::function<std::unique_ptr<nn::EvalMode>()> eval_mode;  // as long as the result lives
-    std::function<int64_t()> parameters;
-    Parts* parts = nullptr;  // of a loop with a step of its own
-  };
-  template <class Model>
-  static ModelAccess access_to(Model& model) {
-    nn::require_whole_visit(model);
-    nn::train(model);
-    return {.state = [&model] { return nn::state_dict(model); },
-            .load = [&model](const NamedTensors& state) { nn::load_state_dict(model, state); },
-            .eval_mode = [&model] { return std::make_unique<nn::EvalMode>(model); },
-            .parameters = [&model] { return nn::count_parameters(model); }};
-  }
   struct SourceAccess {
     std::function<void()> next;             // reads the next batch
     std::function<BatchLoss()> loss = {};   // of the batch that was read last, which is given away
@@ -244,7 +228,6 @@ class Loop {
   struct Figures {  // of a batch
     double loss = 0, accuracy = 0, tokens = 0, terms = 0;
   };
-  static Figures figures_of(const BatchLoss& found);
   void next_batch(bool first);
   BatchLoss forward(Tape& tape, int64_t step) const;
   void own_step(StepMetrics& metrics);
@@ -264,7 +247,8 @@ class Loop {
   void save_model(const RunFiles& files, const fs::path& path);
   void write_results(const RunFiles& files, const fs::path& folder, ReportText::Made made);
 
-  ModelAccess model_;
+  nn::AnyModel model_;
+  Parts* parts_ = nullptr;  // of a loop with a step of its own
   SourceAccess source_;
   std::vector<optim::Optimizer*> optimizers_;  // one, but for a step of the program's own
   LoopOptions options_;
@@ -310,15 +294,14 @@ void Loop::connect(Source& source, Use use) {
 
 template <class Model, class Source, class LossOf>
 Loop::Loop(Model& model, optim::Optimizer& optimizer, Source& source, LossOf loss_of, LoopOptions options)
-    : model_(access_to(model)), optimizers_{&optimizer}, options_(std::move(options)) {
+    : model_(model), optimizers_{&optimizer}, options_(std::move(options)) {
   connect(source, [loss_of]<class Batch>(Batch&& batch) -> BatchLoss { return loss_of(std::forward<Batch>(batch)); });
   begin();
 }
 
 template <class Source, class Step>
 Loop::Loop(Parts& parts, Source& source, Step step, LoopOptions options)
-    : model_(access_to(parts)), options_(std::move(options)) {
-  model_.parts = &parts;
+    : model_(parts), parts_(&parts), options_(std::move(options)) {
   for (const Parts::Rated& one : parts.optimizers_) optimizers_.push_back(one.optimizer);
   connect(source, [step]<class Batch>(Batch&& batch) -> StepResult { return step(std::forward<Batch>(batch)); });
   begin();

@@ -26,10 +26,7 @@ std::string below_text(double value, double target) {
   return fmt::format("{}", value);
 }
 
-const Point& lowest(const std::vector<Point>& points) {
-  return *std::min_element(points.begin(), points.end(),
-                           [](const Point& a, const Point& b) { return a.value < b.value; });
-}
+const Point& lowest(const std::vector<Point>& points) { return *std::ranges::min_element(points, {}, &Point::value); }
 
 std::vector<double> values_of(const std::vector<Point>& points) {
   std::vector<double> out;
@@ -150,7 +147,7 @@ Outcome outcome_of(const Metrics& metrics, const std::optional<Target>& target, 
   const double last = found.back().value;
   const std::string epochs = epochs_text(words, found.back().at);
   const auto after = fmt::arg("epochs", epochs);
-  const auto first = std::find_if(found.begin(), found.end(), [&](const Point& p) { return at_least(p.value, least); });
+  const auto first = std::ranges::find_if(found, [&](const Point& p) { return at_least(p.value, least); });
   if (at_least(last, least))
     return {reached, say(words,
                          "Target reached: {name} {value} in the last epoch (target {target}), first reached after "
@@ -163,8 +160,7 @@ Outcome outcome_of(const Metrics& metrics, const std::optional<Target>& target, 
                         "Target reached after {first} of {epochs}, but not held: {name} {value} of {target} in the "
                         "last epoch.",
                         fmt::arg("first", first->at), after, name, value, wanted)};
-  const Point& best =
-      *std::max_element(found.begin(), found.end(), [](const Point& a, const Point& b) { return a.value < b.value; });
+  const Point& best = *std::ranges::max_element(found, {}, &Point::value);
   return {missed,
           say(words,
               best.value > last

@@ -1,5 +1,5 @@
 // The state of all that a run trains, in a checkpoint and back.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/train/parts.h>
 
 #include <algorithm>
@@ -8,14 +8,14 @@ namespace tapegrad::train {
 
 void Parts::take_name(const std::string& name) {
   if (name.empty() || name.find('.') != std::string::npos)
-    fail("parts", fmt::format("expected a name without a dot, got \"{}\"", name));
-  if (std::find(names_.begin(), names_.end(), name) != names_.end())
-    fail("parts", fmt::format("expected a different name for each part, got \"{}\" twice", name));
+    fail("parts", "expected a name without a dot, got \"{}\"", name);
+  if (std::ranges::find(names_, name) != names_.end())
+    fail("parts", "expected a different name for each part, got \"{}\" twice", name);
   names_.push_back(name);
 }
 
 void Parts::refuse_rate(std::string_view name) {
-  fail("parts", fmt::format("expected a schedule for an optimiser only, got one for \"{}\"", name));
+  fail("parts", "expected a schedule for an optimiser only, got one for \"{}\"", name);
 }
 
 void Parts::add_optimizer(std::string name, optim::Optimizer& optimizer, std::optional<optim::Schedule> rate) {
@@ -32,7 +32,7 @@ void Parts::add_generator(std::string name, Generator& generator) {
 
 void Parts::add_state(std::string name, State state) {
   for (const std::string_view taken : {"model", "epoch"})
-    if (name == taken) fail("parts", fmt::format("expected another name than \"{}\", which checkpoints use", taken));
+    if (name == taken) fail("parts", "expected another name than \"{}\", which checkpoints use", taken);
   take_name(name);
   states_.push_back({std::move(name), std::move(state)});
 }

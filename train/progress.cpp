@@ -52,11 +52,6 @@ Progress::Progress(Style style, int64_t done, int64_t total, std::string unit, s
 
 Progress::~Progress() { clear_bar(); }
 
-double Progress::seconds_left(int64_t step, Clock::time_point now) const {
-  const double spent = std::chrono::duration<double>(now - start_).count();
-  return spent / static_cast<double>(std::max<int64_t>(step - first_, 1)) * static_cast<double>(total_ - step);
-}
-
 void Progress::step(const StepMetrics& step) {
   if (style_ == Style::kSilent) return;
   tokens_ += step.tokens;
@@ -65,7 +60,9 @@ void Progress::step(const StepMetrics& step) {
   if (now - shown_ < (bar ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000))) return;
   const double seconds = std::chrono::duration<double>(now - std::exchange(shown_, now)).count();
   const std::string speed = rate(static_cast<double>(std::exchange(tokens_, 0)) / seconds);
-  const std::string left = duration(seconds_left(step.step, now));
+  const double per_step = std::chrono::duration<double>(now - start_).count() /
+                          static_cast<double>(std::max<int64_t>(step.step - first_, 1));
+  const std::string left = duration(per_step * static_cast<double>(total_ - step.step));
   const std::string accuracy = std::isnan(step.accuracy) ? "" : fmt::format(", accuracy {:.3f}", step.accuracy);
   const std::string text = fmt::format("step {} of {}: loss {:.4f}{}, {} {}/s, {} left", step.step, total_, step.loss,
                                        accuracy, speed, unit_, left);

@@ -37,7 +37,6 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
-  double seconds_left(int64_t step, Clock::time_point now) const;
   void clear_bar();
   void print(std::FILE* to, std::string_view text);
 

@@ -68,9 +68,7 @@ void tell_outcome(std::string& out, const ReportText& text, const Metrics& metri
 // 0 where it changes.
 double constant_rate(const Metrics& metrics) {
   const auto same = [&](const StepMetrics& m) { return m.lr == metrics.steps.front().lr; };
-  return !metrics.steps.empty() && std::all_of(metrics.steps.begin(), metrics.steps.end(), same)
-             ? metrics.steps.front().lr
-             : 0;
+  return !metrics.steps.empty() && std::ranges::all_of(metrics.steps, same) ? metrics.steps.front().lr : 0;
 }
 
 void facts(std::string& out, const ReportText& text, const Metrics& metrics, int64_t parameters) {
@@ -152,7 +150,7 @@ void curves(std::string& out, const ReportText& text, const Metrics& metrics, in
   if (constant_rate(metrics) == 0) {
     Series rate{in(text, "learning rate"), {}, {}, false};
     for (const StepMetrics& m : metrics.steps) rate.add(static_cast<double>(m.step), m.lr);
-    const double highest = rate.y.empty() ? 0 : *std::max_element(rate.y.begin(), rate.y.end());
+    const double highest = rate.y.empty() ? 0 : *std::ranges::max_element(rate.y);
     charts.push_back({.title = text.rate, .y_label = in(text, "rate"), .series = {rate}, .y_high = 1.25 * highest});
   }
   const bool thirds = charts.size() % 3 == 0;  // of the row of a wide screen; on a phone, one in a row
@@ -198,7 +196,7 @@ void settings(std::string& out, const ReportText& text) {
   if (all.empty()) return;
   out += fmt::format("<h2>{}</h2>\n", escape_markup(in(text, "Settings")));
   settings_table(out, all, false);
-  if (std::none_of(all.begin(), all.end(), [](const auto& s) { return s.is_default; })) return;
+  if (std::ranges::none_of(all, [](const auto& s) { return s.is_default; })) return;
   out += fmt::format("<details><summary>{}</summary>\n", escape_markup(in(text, "Settings that have their defaults")));
   settings_table(out, all, true);
   out += "</details>\n";

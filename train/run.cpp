@@ -1,7 +1,7 @@
 // Runs with all files, from the first or the last saved step to the end.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/io/bits.h>
 #include <tapegrad/autograd/ops.h>
@@ -63,8 +63,8 @@ void need_space(const RunFolder& folder, const RunFiles& files, const NamedTenso
   try {
     folder.reserve(all);
   } catch (const Error& error) {
-    fail("run", fmt::format("the files of this run may need {} bytes in {}, which cannot be reserved: {}", all,
-                            files.folder, error.what()));
+    fail("run", "the files of this run may need {} bytes in {}, which cannot be reserved: {}", all, files.folder,
+         error.what());
   }
 }
 
@@ -118,7 +118,7 @@ class RunLines {
     if (steps == 0 || !there) add_settings(files.report.settings);
   }
 
-  void add(const StepMetrics& m, const std::function<NamedTensors()>& model) {
+  void add(const StepMetrics& m, const nn::AnyModel& model) {
     metrics_.add(m);
     step_ = m.step;
     if (!events_) return;
@@ -132,7 +132,7 @@ class RunLines {
       if (std::isfinite(one.value)) values.push_back({"figures/" + one.name, one.value});
     events_->add_scalars(values, m.step);
     if (!m.validation_loss) return;
-    for (const NamedTensor& entry : model())
+    for (const NamedTensor& entry : nn::state_dict(model))
       if (is_floating(entry.tensor.dtype())) events_->add_histogram("model/" + entry.name, entry.tensor, m.step);
   }
 
@@ -173,9 +173,10 @@ void Loop::require_same_start(const std::string& folder) const {
   const auto steps = world.all_gather(tensor(std::vector<int64_t>{steps_}, {1})).to_vector<int64_t>();
   for (std::size_t r = 1; r < steps.size(); ++r)
     if (steps[r] != steps[0])
-      fail("run", fmt::format("expected the same checkpoint of {} in every process, got step {} on rank 0, step {} on "
-                              "rank {} (all machines must access the same folder)",
-                              folder, steps[0], steps[r], r));
+      fail("run",
+           "expected the same checkpoint of {} in every process, got step {} on rank 0, step {} on rank {} (all "
+           "machines must access the same folder)",
+           folder, steps[0], steps[r], r);
 }
 
 void Loop::run(const RunFiles& files) {
@@ -188,16 +189,16 @@ void Loop::run(const RunFiles& files) {
 
 void Loop::run(const RunFiles& files, const RunFolder& folder, std::optional<Checkpoint> saved) {
   if (files.checkpoint_every < 1)
-    fail("run", fmt::format("expected checkpoint_every of at least 1, got {}", files.checkpoint_every));
+    fail("run", "expected checkpoint_every of at least 1, got {}", files.checkpoint_every);
   if (!saved && steps_ > 0)
-    fail("run", fmt::format("expected a loop before its first step, or a checkpoint, got one after step {}", steps_));
+    fail("run", "expected a loop before its first step, or a checkpoint, got one after step {}", steps_);
   const bool resumed = saved.has_value();
   const auto begin = std::chrono::steady_clock::now();
   if (resumed) restore(*saved);
   saved.reset();
   require_same_start(files.folder);
   if (is_first()) {
-    need_space(folder, files, model_.state(), resumed, total_steps() - steps_);
+    need_space(folder, files, nn::state_dict(model_), resumed, total_steps() - steps_);
     if (resumed) {
       for (const std::string_view name : {kCheckpointFile, kModelFile, kBestFile, kTraceFile, kReportFile})
         check_replaceable(folder.file(name));
@@ -219,19 +220,20 @@ void Loop::require_finite() const {
   const auto check = [this](const NamedTensor& entry, bool finite) {
     if (!finite)
       fail("train",
-           fmt::format("\"{}\" is not finite after step {}, so nothing was saved; earlier files are kept (a smaller "
-                       "learning rate may help)",
-                       entry.name, steps_));
+           "\"{}\" is not finite after step {}, so nothing was saved; earlier files are kept (a smaller learning rate "
+           "may help)",
+           entry.name, steps_);
   };
   for (const optim::Optimizer* optimizer : optimizers_)
     for (const NamedTensor& p : optimizer->parameters()) check(p, p.tensor.is_frozen() || all_finite(p.tensor));
   if (!is_first()) return;
-  for (const NamedTensor& entry : model_.state()) check(entry, all_finite(entry.tensor) || !any(isnan(entry.tensor)));
+  for (const NamedTensor& entry : nn::state_dict(model_))
+    check(entry, all_finite(entry.tensor) || !any(isnan(entry.tensor)));
 }
 
 // Model and optimiser: each process has the whole model, and copies its share.
 std::vector<distributed::DividedTensor> Loop::divided_state() const {
-  const NamedTensors model = model_.state();
+  const NamedTensors model = nn::state_dict(model_);
   const distributed::World& world = parallel_->world();
   int64_t total = 0, first = 0;
   for (const NamedTensor& entry : model) total += entry.tensor.numel();
@@ -294,7 +296,7 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
     if (shards && !is_writing_) shards->advance();
     auto epoch = ended_epoch();
     if (first) {
-      lines->add(m, model_.state);
+      lines->add(m, model_);
       if (m.validation_loss) {
         if (files.keep_best && is_best_) save_model(files, folder.now() / kBestFile);
         files.evaluated ? files.evaluated(m, progress) : progress.line(evaluation_text(m));
@@ -316,7 +318,7 @@ void Loop::train_to_end(const RunFiles& files, const RunFolder& folder) {
   progress.finish();
   if (saved != steps_) save_now();
   if (shards) shards->finish();
-  if (finished() && first) lines->add_bits(bits_of(model_.state()));
+  if (finished() && first) lines->add_bits(bits_of(nn::state_dict(model_)));
   if (finished() && m.step > 0 && files.ended && first) files.ended(m);
   if (!finished()) {
     parallel_->world().barrier();  // until the first process has written: the launcher ends all when one ends
@@ -341,7 +343,7 @@ void Loop::save_model(const RunFiles& files, const fs::path& path) {
     check_replaceable(in_its_folder(path));
     files.save_model(path.string());
   } else {
-    save_checked(in_its_folder(path), model_.state(), {{"format", "pt"}, {"steps", std::to_string(steps_)}});
+    save_checked(in_its_folder(path), nn::state_dict(model_), {{"format", "pt"}, {"steps", std::to_string(steps_)}});
   }
 }
 
@@ -350,10 +352,10 @@ void Loop::write_results(const RunFiles& files, const fs::path& folder, ReportTe
   save_model(files, model);
   const Metrics metrics = read_metrics(folder / kMetricsFile);
   {
-    const auto eval = model_.eval_mode();
+    const nn::EvalMode eval(model_);
     ReportText text = files.report;
     text.made = std::move(made);
-    replace_file(in_its_folder(report), report_html(text, metrics, steps_per_epoch(), model_.parameters()));
+    replace_file(in_its_folder(report), report_html(text, metrics, steps_per_epoch(), nn::count_parameters(model_)));
   }
   say(files.messages,
       fmt::format("Model saved to {}\nReport: {}\nFingerprint of the model (same fingerprint = same model):\nbits {}",

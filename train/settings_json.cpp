@@ -1,5 +1,5 @@
 // Reads the settings that the command wrote as JSON.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/train/internal/settings_json.h>
 
@@ -9,27 +9,21 @@
 namespace tapegrad::train {
 namespace {
 
-// Of JSON that json::text_of() wrote; nothing for other JSON.
-std::optional<std::string> string_of(const Json& json) {
+[[noreturn]] void reject_setting(std::string_view where, std::string_view key, const Json& json) {
+  fail(where, "the settings cannot be read: {} is {}", key, json::shown(json));
+}
+
+// Of JSON that json::text_of() wrote: a string, or bytes.
+std::string text_setting(std::string_view where, std::string_view key, const Json& json) {
   if (json.is_string()) return json.get<std::string>();
   const Json& bytes = json["bytes"];
-  if (!bytes.is_array()) return {};
+  if (!bytes.is_array()) reject_setting(where, key, json);
   std::string text;
   for (const Json& byte : bytes) {
-    if (!byte.is_number_unsigned() || byte.get<uint64_t>() > 255) return {};
+    if (!byte.is_number_unsigned() || byte.get<uint64_t>() > 255) reject_setting(where, key, json);
     text += static_cast<char>(byte.get<uint64_t>());
   }
   return text;
-}
-
-[[noreturn]] void reject_setting(std::string_view where, std::string_view key, const Json& json) {
-  fail(where, fmt::format("the settings cannot be read: {} is {}", key, json::shown(json)));
-}
-
-std::string text_setting(std::string_view where, std::string_view key, const Json& json) {
-  const std::optional<std::string> text = string_of(json);
-  if (!text) reject_setting(where, key, json);
-  return *text;
 }
 
 void read_number(std::string_view where, const Json& json, std::string_view key, auto& number) {
@@ -74,15 +68,15 @@ struct ReadValue {
 }  // namespace
 
 Json parse_settings(std::string_view where, std::string_view text, std::string_view task) {
-  Json json = json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
-  if (!json.is_object()) fail(where, fmt::format("the settings cannot be read: they are {}", json::shown(json)));
+  Json json = json::parse(text, [&](const std::string& why) { fail(where, "the settings {}", why); });
+  if (!json.is_object()) fail(where, "the settings cannot be read: they are {}", json::shown(json));
   const std::string found = text_setting(where, "task", std::as_const(json)["task"]);
-  if (found != task) fail(where, fmt::format("expected the settings of the task {}, got settings of {}", task, found));
+  if (found != task) fail(where, "expected the settings of the task {}, got settings of {}", task, found);
   const Json version = json.contains("version") ? json["version"] : Json(1);
   if (!version.is_number_integer()) reject_setting(where, "version", version);
   if (version.get<int64_t>() > kSettingsVersion) {
-    fail(where, fmt::format("expected settings of version {} or older, got version {} (written by a newer tapegrad)",
-                            kSettingsVersion, version.dump()));
+    fail(where, "expected settings of version {} or older, got version {} (written by a newer tapegrad)",
+         kSettingsVersion, version.dump());
   }
   return json;
 }
@@ -95,8 +89,7 @@ void read_settings(std::string_view where, const Json& json, const nn::Fields& f
 }
 
 std::string task_of_json(std::string_view where, std::string_view text) {
-  const Json json =
-      json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the JSON of the settings {}", why)); });
+  const Json json = json::parse(text, [&](const std::string& why) { fail(where, "the JSON of the settings {}", why); });
   const Json& task = json["task"];
   return task.is_string() ? task.get<std::string>() : "";
 }

@@ -1,5 +1,5 @@
 // Makes the model that the settings in a model file describe, and fills it.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/nn/generate.h>
 #include <tapegrad/nn/gpt_hugging_face.h>
@@ -31,9 +31,10 @@ struct ModelFile {
   const std::string& text(const std::string& key) const {
     const auto found = contents.metadata.find(key);
     if (found == contents.metadata.end())
-      fail(kLoadRun, fmt::format("{}: its metadata has no \"{}\" (if your own program wrote it, load it with "
-                                 "nn::load_state_dict into the same struct)",
-                                 path, key));
+      fail(kLoadRun,
+           "{}: its metadata has no \"{}\" (if your own program wrote it, load it with nn::load_state_dict into the "
+           "same struct)",
+           path, key);
     return found->second;
   }
   void read(const nn::Fields& fields) const { read_settings("config", settings, fields); }
@@ -44,12 +45,12 @@ ModelFile open_model(const fs::path& path) {
   const bool folder = fs::is_directory(path, none);
   const fs::path file = folder ? path / kModelFile : path;
   if (folder && fs::exists(path / "config.json", none))
-    fail(kLoadRun, fmt::format("expected the folder of a run, got {}, a Hugging Face folder (nn::from_hugging_face "
-                               "reads its weights)",
-                               path.string()));
+    fail(kLoadRun,
+         "expected the folder of a run, got {}, a Hugging Face folder (nn::from_hugging_face reads its weights)",
+         path.string());
   if (!fs::exists(file, none))
-    fail(kLoadRun, fmt::format("there is no {} (train first: tapegrad train gpt --out {})", file.string(),
-                               folder ? path.string() : "DIR"));
+    fail(kLoadRun, "there is no {} (train first: tapegrad train gpt --out {})", file.string(),
+         folder ? path.string() : "DIR");
   ModelFile model{file.string(), load_checked(file.string())};
   model.task = task_of_json(model.path, model.text("config"));
   model.settings = parse_settings(model.path, model.text("config"), model.task);
@@ -76,7 +77,7 @@ void read_positions_and_attention(const ModelFile& file, auto& config) {
 void require_layers(const ModelFile& file, int64_t layers) {
   const std::size_t tensors = file.contents.tensors.size();
   if (layers > static_cast<int64_t>(tensors))
-    fail("config", fmt::format("expected at most {} layers, the number of tensors, got {}", tensors, layers));
+    fail("config", "expected at most {} layers, the number of tensors, got {}", tensors, layers);
 }
 
 // The low-rank updates of a run that kept them apart from the weights.
@@ -126,11 +127,6 @@ nn::Transformer transformer_of(const ModelFile& file) {
   return nn::Transformer(config);
 }
 
-bool has_tensor(const ModelFile& file, std::string_view name) {
-  const NamedTensors& tensors = file.contents.tensors;
-  return std::any_of(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return t.name == name; });
-}
-
 }  // namespace
 
 TrainedRun load_run(const fs::path& folder) {
@@ -150,9 +146,10 @@ TrainedRun load_run(const fs::path& folder) {
       run.ends_ = std::move(ends);
       return run;
     }
-    if (has_tensor(file, "generator.weight")) {
+    const NamedTensors& tensors = file.contents.tensors;
+    if (std::ranges::find(tensors, "generator.weight", &NamedTensor::name) != tensors.end()) {
       nn::Transformer model = transformer_of(file);
-      nn::load_state_dict(model, file.contents.tensors);
+      nn::load_state_dict(model, tensors);
       nn::eval(model);
       TrainedRun run(file.task, std::move(model));
       // The setting of a task whose token 0 is no padding.
@@ -160,17 +157,16 @@ TrainedRun load_run(const fs::path& folder) {
       return run;
     }
   } catch (const Error& e) {
-    fail(kLoadRun, fmt::format("{}: {}", file.path, e.what()));
+    fail(kLoadRun, "{}: {}", file.path, e.what());
   }
-  fail(kLoadRun,
-       fmt::format("{}: expected the run of a GPT, a Llama or an encoder-decoder Transformer, got a run of {}",
-                   file.path, file.task));
+  fail(kLoadRun, "{}: expected the run of a GPT, a Llama or an encoder-decoder Transformer, got a run of {}", file.path,
+       file.task);
 }
 
 template <class T>
 const T& TrainedRun::as(std::string_view expected) const {
   if (const T* model = std::get_if<T>(&model_)) return *model;
-  fail("TrainedRun", fmt::format("expected the run of {}, got a run of {}", expected, task_));
+  fail("TrainedRun", "expected the run of {}, got a run of {}", expected, task_);
 }
 
 const nn::Decoder& TrainedRun::decoder() const { return *as<nn::AnyDecoder>("a GPT or Llama"); }
@@ -193,7 +189,7 @@ std::vector<int64_t> TrainedRun::encode(std::string_view prompt) const {
 std::string TrainedRun::generate(std::string_view prompt, nn::GenerateOptions options) const {
   const std::vector<int64_t> ids = encode(prompt);
   if (ids.empty()) fail("TrainedRun", "expected a prompt of at least one token, got none");
-  const auto is_end = [this](int64_t id) { return std::find(ends_.begin(), ends_.end(), id) != ends_.end(); };
+  const auto is_end = [this](int64_t id) { return std::ranges::find(ends_, id) != ends_.end(); };
   if (!ends_.empty() && !options.end_token) options.end_token = ends_[0];
   auto stop = std::move(options.stop);
   options.stop = [&](std::span<const int64_t> row) { return is_end(row.back()) || (stop && stop(row)); };

@@ -21,7 +21,7 @@ struct Row {
   std::vector<std::pair<std::string, GradcheckReport>> reports;  // by label
 
   bool ok() const {
-    return std::all_of(reports.begin(), reports.end(), [](const auto& r) { return r.second.ok; });
+    return std::ranges::all_of(reports, [](const auto& r) { return r.second.ok; });
   }
 };
 
@@ -80,7 +80,7 @@ void require_known(std::string_view option, const std::string& wanted, std::stri
                    auto name) {
   std::vector<std::string> names;
   for (const auto& entry : table) names.push_back(entry.*name);
-  if (!wanted.empty() && std::find(names.begin(), names.end(), wanted) == names.end())
+  if (!wanted.empty() && std::ranges::find(names, wanted) == names.end())
     bad_request(option, unknown(kind, wanted, names));
 }
 

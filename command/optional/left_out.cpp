@@ -10,8 +10,8 @@ namespace {
 
 [[noreturn]] void fail_as_left_out(const std::string& what) {
   fail(what,
-       "expected a build with every verb, got one with the verbs of training runs (cmake --preset release "
-       "-D TAPEGRAD_VERBS=all && cmake --build --preset release --target tapegrad_command)");
+       "expected a build with every verb, got one with the verbs of training runs (cmake --preset release -D "
+       "TAPEGRAD_VERBS=all && cmake --build --preset release --target tapegrad_command)");
 }
 
 void leave_out(CLI::App* app, Parsed& parsed) {

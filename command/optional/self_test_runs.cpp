@@ -59,13 +59,9 @@ class TrainedRun {
   std::optional<Training> training_;
 };
 
-std::unique_ptr<Recipe> new_recipe(std::string_view kind) {
-  const std::vector<Kind>& all = kinds();
-  return std::find_if(all.begin(), all.end(), [&](const Kind& k) { return k.name == kind; })->make();
-}
-
 Computation training(std::string name, std::string_view kind, const char* settings) {
-  return {std::move(name), [kind, settings] { return TrainedRun(new_recipe(kind), settings).train(); }};
+  const MakeRecipe& make = std::ranges::find(kinds(), kind, &Kind::name)->make;
+  return {std::move(name), [make, settings] { return TrainedRun(make(), settings).train(); }};
 }
 
 // 64 tokens of two prompts, drawn, and their log-probabilities.

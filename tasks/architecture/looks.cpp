@@ -41,8 +41,7 @@ std::string attention_title(const nn::SelfAttentionConfig& c, const Context& con
 
 // A program's own names: that of the member, or of the type where the member is one of a Sequential.
 std::string own_title(const nn::WatchedMember& module) {
-  const bool numbered =
-      std::all_of(module.name.begin(), module.name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool numbered = std::ranges::all_of(module.name, [](char c) { return c >= '0' && c <= '9'; });
   return numbered ? std::string(module.type) : module.name;
 }
 

@@ -1,6 +1,5 @@
 // The passes that are watched to draw the models of this library.
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/architecture/architecture.h>
@@ -66,7 +65,7 @@ Architecture architecture_of(nn::LlamaModel& model, std::string_view title) {
 Architecture architecture_of(nn::AnyDecoder& model) {
   if (auto* const gpt = model.as<nn::GPTModel>()) return architecture_of(*gpt);
   if (auto* const llama = model.as<nn::LlamaModel>()) return architecture_of(*llama);
-  fail("architecture", fmt::format("expected a GPT or a Llama, got {}", model->names().model));
+  fail("architecture", "expected a GPT or a Llama, got {}", model->names().model);
 }
 
 }  // namespace tapegrad::tasks::architecture

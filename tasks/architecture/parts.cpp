@@ -1,6 +1,6 @@
 // Finds the parts of a model in a watched pass: which operations belong together, in which order, and what they read.
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/architecture/architecture.h>
 #include <tapegrad/tasks/architecture/looks.h>
@@ -151,7 +151,7 @@ class Parts {
   // The output of the part above, if it is one, or else the newest.
   static int64_t main_input(const Column& column, const Unit& unit) {
     const int64_t above = column.entries.empty() ? -1 : column.entries.back().output;
-    const bool continues = std::find(unit.inputs.begin(), unit.inputs.end(), above) != unit.inputs.end();
+    const bool continues = std::ranges::find(unit.inputs, above) != unit.inputs.end();
     if (continues) return above;
     return unit.inputs.empty() ? -1 : unit.inputs[0];
   }
@@ -173,7 +173,7 @@ class Parts {
     const int64_t x = unit.inputs[1];
     const Layer layer = column.entries.back().layer;
     const auto same = [&](const Entry& e) { return e.input == x && e.layer == layer && !e.part.step.adds; };
-    const auto found = std::find_if(column.entries.begin(), column.entries.end(), same);
+    const auto found = std::ranges::find_if(column.entries, same);
     if (found == column.entries.end()) return false;
     entry.layer = layer;
     const std::string y = unit.dropouts.empty() ? "y" : unit.dropouts[0] + "(y)";
@@ -278,7 +278,7 @@ class Parts {
     for (std::size_t i = 0; i < counted_.size(); ++i) {
       const nn::WatchedMember& p = seen_.members[i];
       if (p.kind == nn::WatchedMember::Kind::parameter && p.count > 0 && !counted_[i])
-        fail(kArchitecture, fmt::format("expected every parameter in a part, got {} in none", p.path));
+        fail(kArchitecture, "expected every parameter in a part, got {} in none", p.path);
     }
   }
 
@@ -294,8 +294,7 @@ class Parts {
 }  // namespace
 
 void insert_beside(Stack& stack, Part part) {
-  const auto attention =
-      std::find_if(stack.parts.begin(), stack.parts.end(), [](const Part& p) { return p.is_attention; });
+  const auto attention = std::ranges::find_if(stack.parts, [](const Part& p) { return p.is_attention; });
   if (attention == stack.parts.end()) return;
   part.step.feeds = static_cast<std::size_t>(attention - stack.parts.begin()) + 1;
   part.all = part.count;

@@ -14,7 +14,7 @@ using nn::WatchedMember;
 using nn::WatchedOperation;
 
 bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // "layers.0" within its module: an element of a list. Those of a Sequential are "0".
@@ -34,7 +34,7 @@ bool is_left_out(const WatchedMember& m) {
 bool is_view(const WatchedOperation& op) {
   constexpr std::array<std::string_view, 8> kViews{"reshape", "transpose", "permute", "slice",
                                                    "select",  "expand",    "squeeze", "contiguous"};
-  return std::find(kViews.begin(), kViews.end(), op.name) != kViews.end();
+  return std::ranges::find(kViews, op.name) != kViews.end();
 }
 
 class Units {
@@ -50,7 +50,7 @@ class Units {
   std::vector<Unit> take() {
     std::erase_if(units_, [](const Unit& unit) { return unit.operations.empty(); });  // those that were claimed
     find_outputs();
-    std::sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) { return a.output < b.output; });
+    std::ranges::sort(units_, {}, &Unit::output);
     number_units();
     connect();
     for (std::size_t m = 0; m < seen_.members.size(); ++m) {
@@ -88,7 +88,7 @@ class Units {
   void choose(std::size_t m, bool in_layer) {
     const std::vector<std::size_t> inner = modules_in(m);
     const auto with_parameters =
-        std::count_if(inner.begin(), inner.end(), [this](std::size_t i) { return seen_.members[i].count > 0; });
+        std::ranges::count_if(inner, [this](std::size_t i) { return seen_.members[i].count > 0; });
     const bool opens = !inner.empty() && !is_layer_of_nn(seen_.members[m]) && (!in_layer || with_parameters < 2);
     is_box_[m] = !opens;
     if (opens)
@@ -165,8 +165,7 @@ class Units {
   }
 
   const Unit* unit_of(std::size_t module) const {
-    const auto found =
-        std::find_if(units_.begin(), units_.end(), [&](const Unit& unit) { return unit.module == module; });
+    const auto found = std::ranges::find(units_, module, &Unit::module);
     return found == units_.end() ? nullptr : &*found;
   }
 
@@ -197,7 +196,7 @@ class Units {
       std::vector<std::size_t>& own = units_[mine].operations;
       for (const std::size_t op : units_[u].operations) unit_[op] = mine;
       own.insert(own.end(), units_[u].operations.begin(), units_[u].operations.end());
-      std::sort(own.begin(), own.end());
+      std::ranges::sort(own);
       units_[u].operations.clear();
     }
   }
@@ -295,7 +294,7 @@ Layer layer_of(const nn::Watched& seen, std::string_view path) {
     const std::size_t end = std::min(path.find('.', begin), path.size());
     if (begin > 0 && is_number(path.substr(begin, end - begin))) {
       const std::string_view list = path.substr(0, begin - 1);
-      const bool is_module = std::any_of(seen.members.begin(), seen.members.end(), [&](const WatchedMember& m) {
+      const bool is_module = std::ranges::any_of(seen.members, [&](const WatchedMember& m) {
         return m.kind == WatchedMember::Kind::module && m.path == list;
       });
       if (!is_module) return {std::string(list), std::stoll(std::string(path.substr(begin, end - begin)))};
@@ -309,7 +308,7 @@ std::vector<std::string> stack_paths(const nn::Watched& seen) {
   std::vector<std::string> paths;
   for (const WatchedMember& m : seen.members) {
     if (m.kind != WatchedMember::Kind::module || m.depth != 1 || is_element(m)) continue;
-    const bool has_list = std::any_of(seen.members.begin(), seen.members.end(), [&](const WatchedMember& inner) {
+    const bool has_list = std::ranges::any_of(seen.members, [&](const WatchedMember& inner) {
       return is_element(inner) && inner.depth == 2 && is_in(inner.path, m.path);
     });
     if (has_list) paths.push_back(m.path);

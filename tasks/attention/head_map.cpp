@@ -1,5 +1,6 @@
 // Attention weights of heads as pictures, shades and HTML.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/tasks/attention/head_map.h>
 #include <tapegrad/tasks/language/messages.h>
@@ -45,9 +46,9 @@ float largest_weight(const std::vector<HeadMap>& heads, std::string_view group) 
 }
 
 drawing::HeatScale scale_of(const std::vector<HeadMap>& heads, double most) {
-  const bool masked = std::any_of(heads.begin(), heads.end(), [](const HeadMap& head) {
+  const bool masked = std::ranges::any_of(heads, [](const HeadMap& head) {
     const std::vector<bool> of_head = head.masked();
-    return std::find(of_head.begin(), of_head.end(), true) != of_head.end();
+    return std::ranges::find(of_head, true) != of_head.end();
   });
   return {said("weight"), 0, most, masked ? said("masked") : ""};
 }
@@ -69,7 +70,7 @@ std::vector<bool> HeadMap::masked() const {
 
 std::vector<HeadMap> heads_of(const nn::AttentionMaps& maps, std::size_t index, const HeadMap& like) {
   const Tensor& weights = maps[index].tensor;
-  if (!weights.defined()) fail("attention", fmt::format("{} has no attention weights", maps[index].name));
+  if (!weights.defined()) fail("attention", "{} has no attention weights", maps[index].name);
   const auto& [queries, keys] = maps.vectors[index];
   const Tensor& seen = maps.seen[index];
   const int64_t heads = weights.size(1), columns = weights.size(3);

@@ -1,6 +1,7 @@
 // The verb `chat`: a conversation with a trained decoder at the terminal.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/ops.h>
@@ -74,9 +75,8 @@ ChatTemplate written_out(const std::string& text) {
   }
   const std::size_t message = form.find(kMessage), answer = form.find(kAnswer);
   if (message == std::string::npos || answer == std::string::npos || answer < message) {
-    bad_request(kTemplate, fmt::format("expected one of {}, or a text with {{message}} and {{answer}} in this order, "
-                                       "got \"{}\"",
-                                       fmt::join(kChatTemplates, ", "), data::valid_utf8(text)));
+    bad_request(kTemplate, "expected one of {}, or a text with {{message}} and {{answer}} in this order, got \"{}\"",
+                fmt::join(kChatTemplates, ", "), data::valid_utf8(text));
   }
   return {
       .name = "text", .system = "", .message = form.substr(0, answer), .close = form.substr(answer + kAnswer.size())};
@@ -104,17 +104,18 @@ std::string template_of_folder(const fs::path& folder) {
     if (name == "default" && text.is_string()) return text.get<std::string>();
     names.push_back(json::shown(name));
   }
-  bad_request(kTemplate, fmt::format("expected one of {}, because the chat_template of {} is neither a text nor a list "
-                                     "with a template \"default\", but {}",
-                                     fmt::join(kChatTemplates, ", "), file.string(),
-                                     names.empty() ? json::shown(found) : fmt::format("{}", fmt::join(names, ", "))));
+  bad_request(kTemplate,
+              "expected one of {}, because the chat_template of {} is neither a text nor a list with a template "
+              "\"default\", but {}",
+              fmt::join(kChatTemplates, ", "), file.string(),
+              names.empty() ? json::shown(found) : fmt::format("{}", fmt::join(names, ", ")));
 }
 
 // The template of this name, or one written out: a text with {message} and {answer}, where \n is a line break. An empty
 // name: the one that the model's folder asks for, or plain. BadRequest about --template for others, and for a folder
 // whose template is not among the known ones.
 ChatTemplate chat_template(const std::string& name, const TrainedGPT& trained) {
-  const auto known = [](auto fits) { return std::find_if(std::begin(kKnown), std::end(kKnown), fits); };
+  const auto known = [](auto fits) { return std::ranges::find_if(kKnown, fits); };
   if (!name.empty()) {
     const auto* found = known([&](const KnownTemplate& t) { return t.form.name == name; });
     return found != std::end(kKnown) ? found->form : written_out(name);
@@ -124,9 +125,8 @@ ChatTemplate chat_template(const std::string& name, const TrainedGPT& trained) {
   const auto* found =
       known([&](const KnownTemplate& t) { return !t.mark.empty() && jinja.find(t.mark) != std::string::npos; });
   if (found == std::end(kKnown)) {
-    bad_request(kTemplate, fmt::format("expected one of {}, because the chat template of the model's folder is none of "
-                                       "these",
-                                       fmt::join(kChatTemplates, ", ")));
+    bad_request(kTemplate, "expected one of {}, because the chat template of the model's folder is none of these",
+                fmt::join(kChatTemplates, ", "));
   }
   return found->form;
 }
@@ -162,12 +162,12 @@ class Conversation {
                                                                               : model_.context_length()),
         next_(model_),
         draws_(request.seed) {
-    require(request.system.empty() || !form_.system.empty(), "--system",
-            fmt::format("the template {} has no place for it", form_.name));
+    require(request.system.empty() || !form_.system.empty(), "--system", "the template {} has no place for it",
+            form_.name);
     if (const auto begin = tokenizer_.begin_of_text()) head_.push_back(*begin);
     if (!request.system.empty()) append(head_, filled(form_.system, "{system}", request.system));
     require(static_cast<int64_t>(head_.size()) < context_, "--system",
-            fmt::format("expected fewer than {} tokens, the model's context, got {}", context_, head_.size()));
+            "expected fewer than {} tokens, the model's context, got {}", context_, head_.size());
   }
 
   void reset() {
@@ -292,10 +292,10 @@ bool next_line(std::string& line) {
   line.clear();
   for (int c = std::getchar(); c != EOF; c = std::getchar()) {
     if (c == '\n') return true;
-    if (line.size() == kMost) bad_request("chat", fmt::format("expected lines of at most {} bytes", kMost));
+    if (line.size() == kMost) bad_request("chat", "expected lines of at most {} bytes", kMost);
     line += static_cast<char>(c);
   }
-  if (std::ferror(stdin) != 0) fail("chat", fmt::format("cannot read standard input: {}", std::strerror(errno)));
+  if (std::ferror(stdin) != 0) fail("chat", "cannot read standard input: {}", std::strerror(errno));
   return !line.empty();
 }
 

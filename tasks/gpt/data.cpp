@@ -34,7 +34,7 @@ std::unique_ptr<data::Tokenizer> tokenizer_for(const GPTOptions& o, std::string_
 void require_room(const GPTOptions& o, const data::Tokenizer& tokenizer) {
   const int64_t tokens = o.sizes().vocab;
   require(tokens == 0 || tokens >= tokenizer.size(), "--vocab-size",
-          fmt::format("expected at least {}, the number of the tokenizer's tokens, got {}", tokenizer.size(), tokens));
+          "expected at least {}, the number of the tokenizer's tokens, got {}", tokenizer.size(), tokens);
 }
 
 // Batches of token files are made during the step, so that no step waits for a disk. Batches of a text in memory take
@@ -49,16 +49,12 @@ struct PartOfTexts {
   int64_t ahead = 0;                 // batches
 };
 
-// One fixed random order, so that evaluations on the first batches have windows of all texts.
-data::Sampler in_fixed_order(const data::Sampler& sampler) {
-  return {.size = sampler.size, .index_at = [order = sampler.index_at](uint64_t) { return order(0); }};
-}
-
 data::LoaderOptions loader_options(const GPTOptions& o, const PartOfTexts& part, const data::Windows& windows) {
   data::LoaderOptions options{.batch_size = o.batch_size, .drop_last = part.training, .prefetch = part.ahead};
   if (!part.weights.empty()) {
     options.sampler = as_bad_request("--text", [&] { return data::mixed(windows.sizes(), part.weights); });
-    if (!part.training) options.sampler = in_fixed_order(*options.sampler);
+    if (!part.training)  // one fixed random order, so that evaluations on the first batches have windows of all texts
+      options.sampler->index_at = [order = options.sampler->index_at](uint64_t) { return order(0); };
   } else if (part.training && o.window_order == "permutation") {
     options.sampler = data::permuted(windows.size());
   } else {
@@ -71,18 +67,18 @@ data::TextLoader loader(const GPTOptions& o, PartOfTexts part) {
   const int64_t context = o.sizes().context, length = o.seq_length > 0 ? o.seq_length : context;
   for (const data::Tokens& tokens : part.tokens) {
     if (tokens.size() > length) continue;
-    bad_request("--text", fmt::format("the {} split{} has {} tokens, a window of {} {} takes {} (a longer text, "
-                                      "shorter windows, or another --train-ratio)",
-                                      part.training ? "training" : "validation",
-                                      part.weights.empty() ? "" : " of one of the files", tokens.size(),
-                                      length == context ? "--context-length" : "--seq-length", length, length + 1));
+    bad_request("--text",
+                "the {} split{} has {} tokens, a window of {} {} takes {} (a longer text, shorter windows, or another "
+                "--train-ratio)",
+                part.training ? "training" : "validation", part.weights.empty() ? "" : " of one of the files",
+                tokens.size(), length == context ? "--context-length" : "--seq-length", length, length + 1);
   }
   data::Windows windows(std::move(part.tokens), length, o.stride);
   const data::LoaderOptions options = loader_options(o, part, windows);
   data::TextLoader made(std::move(windows), options);
   if (made.size() == 0) {
-    bad_request("--batch-size", fmt::format("a batch of {} windows does not fit: the training split has {}",
-                                            o.batch_size, made.dataset().size()));
+    bad_request("--batch-size", "a batch of {} windows does not fit: the training split has {}", o.batch_size,
+                made.dataset().size());
   }
   return made;
 }
@@ -179,8 +175,8 @@ GPTData of_token_files(const GPTOptions& o, const std::vector<TextFile>& files,
   for (std::size_t i = 0; i < files.size(); ++i) {
     const data::Tokens& all = texts[i];
     if (all.largest() >= tokenizer->size()) {
-      bad_request("--text", fmt::format("expected tokens below {} (the vocabulary size) in {}, got {}",
-                                        tokenizer->size(), files[i].path, all.largest()));
+      bad_request("--text", "expected tokens below {} (the vocabulary size) in {}, got {}", tokenizer->size(),
+                  files[i].path, all.largest());
     }
     const auto cut = static_cast<int64_t>(o.train_ratio * static_cast<double>(all.size()));
     first.tokens.push_back(all.slice(0, cut));
@@ -198,9 +194,8 @@ GPTData of_token_files(const GPTOptions& o, const std::vector<TextFile>& files,
 }  // namespace
 
 void require_text(const GPTOptions& o, uint64_t found, uint64_t expected) {
-  require(found == expected, "train --resume",
-          fmt::format("{} is not the text that the run was started with",
-                      o.text.empty() ? "what this version generates" : o.text));
+  require(found == expected, "train --resume", "{} is not the text that the run was started with",
+          o.text.empty() ? "what this version generates" : o.text);
 }
 
 std::string made_text() {
@@ -230,10 +225,10 @@ GPTData load_gpt_data(const GPTOptions& o, std::unique_ptr<data::Tokenizer> toke
     const bool several = files.size() > 1 || files[0].weight;
     for (const TextFile& file : files) {
       require_file("--text", file.path);
-      require(!several || data::is_safetensors_file(file.path), "--text",
-              fmt::format("expected token files for several files, or weights, got the text {} (tapegrad tokenize "
-                          "--save writes them)",
-                          file.path));
+      require(
+          !several || data::is_safetensors_file(file.path), "--text",
+          "expected token files for several files, or weights, got the text {} (tapegrad tokenize --save writes them)",
+          file.path);
     }
     if (several || data::is_safetensors_file(o.text)) return of_token_files(o, files, std::move(tokenizer), expected);
   }

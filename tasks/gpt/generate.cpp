@@ -1,5 +1,6 @@
 // The verbs `generate gpt` and `test gpt`, and the options of all verbs of a GPT.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/ops.h>
@@ -28,15 +29,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kLongestWindow = 2048;  // of a test
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 void check(const GPTGenerateRequest& r) {
-  require(r.beams == 1 || r.temperature == 0, "--beams",
-          fmt::format("expected 1 with a --temperature above 0, got {}", r.beams));
+  require(r.beams == 1 || r.temperature == 0, "--beams", "expected 1 with a --temperature above 0, got {}", r.beams);
   r.BeamOptions::check();
   require(r.prompt.empty() || r.prompt_ids.empty(), "--prompt-ids", "expected no --prompt, got both");
   require(r.prompt_file.empty() || (r.prompt.empty() && r.prompt_ids.empty()), "--prompt-file",
-          fmt::format("expected no --prompt{}, got both", r.prompt.empty() ? "-ids" : ""));
+          "expected no --prompt{}, got both", r.prompt.empty() ? "-ids" : "");
   require(r.num_samples == 1 || r.temperature > 0, "--num-samples",
           "expected a --temperature above 0, got 0 (without sampling, all continuations are equal)");
 }
@@ -115,16 +113,10 @@ void add_adapter(Fields& f, std::string& adapter) {
   Options{f}("adapter", "folder of an adapter (PEFT's LoRA) for the model", adapter).type("DIR");
 }
 
-// "...; bfloat16: half; int8: a quarter"
-std::string help_of_formats() {
-  std::string help = "type of the model's matrices, and the memory of one next to float32";
-  for (const WeightFormat* format : weight_formats().subspan(1))
-    help += fmt::format("; {}: {}", format->name, format->memory);
-  return help;
-}
-
 void add_dtype(Fields& f, std::string& dtype) {
-  static const std::string help = help_of_formats();
+  static const std::string help =  // "...; bfloat16: half; int8: a quarter"
+      help_of_rows("type of the model's matrices, and the memory of one next to float32", weight_formats().subspan(1),
+                   [](const WeightFormat* format) { return std::pair(format->name, format->memory); });
   static const std::vector<std::string_view> names = [] {
     std::vector<std::string_view> all;
     for (const WeightFormat* format : weight_formats()) all.push_back(format->name);
@@ -199,12 +191,11 @@ int test_gpt(const GPTTestRequest& request) {
     tokens.verify();
   }
   if (tokens.size() <= length) {
-    bad_request("--text", fmt::format("expected at least {} tokens, one window of the model's context, got {} in {}",
-                                      length + 1, tokens.size(), request.text));
+    bad_request("--text", "expected at least {} tokens, one window of the model's context, got {} in {}", length + 1,
+                tokens.size(), request.text);
   }
   if (tokens.largest() >= trained.model->vocab_size())
-    bad_request("--text", fmt::format("expected token ids from 0 to {}, got {}", trained.model->vocab_size() - 1,
-                                      tokens.largest()));
+    bad_request("--text", "expected token ids from 0 to {}, got {}", trained.model->vocab_size() - 1, tokens.largest());
   double sum = 0;
   int64_t count = 0;
   const Clock::time_point start = Clock::now();
@@ -214,11 +205,10 @@ int test_gpt(const GPTTestRequest& request) {
     sum += cross_entropy((*trained.model)(batch.inputs), batch.targets).item() * static_cast<double>(left);
     count += left;
   }
-  const double loss = sum / static_cast<double>(count), rate = static_cast<double>(count) / seconds_since(start);
+  const std::chrono::duration<double> spent = Clock::now() - start;
+  const double loss = sum / static_cast<double>(count), rate = static_cast<double>(count) / spent.count();
   if (!std::isfinite(loss)) {
-    fail("test",
-         fmt::format("the loss over {} tokens is not finite (the training diverged, or the weights are damaged)",
-                     count));
+    fail("test", "the loss over {} tokens is not finite (the training diverged, or the weights are damaged)", count);
   }
   return report_test(
       {.json = {{"loss", loss}, {"perplexity", fixed::exp(loss)}, {"tokens", count}, {"tokens_per_s", rate}},

@@ -1,5 +1,6 @@
 // Finds out what a path has, and reads the model that it has, and prompts.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/io/internal/known_keys.h>
@@ -59,7 +60,7 @@ nn::AnyDecoder unfilled(const auto& config, std::string_view dtype, const fs::pa
 // BadRequest about an option of `reach` that is given for the Llama at `path`.
 void require_no_reach(const LoadOptions& o, const fs::path& path) {
   require(o.given.empty(), fmt::format("--{}", o.given.empty() ? "" : o.given[0]),
-          fmt::format("expected a GPT, got the Llama in {}", path.string()));
+          "expected a GPT, got the Llama in {}", path.string());
 }
 
 // The tokenizer in a folder; none where there is none or it is not wanted. Error if the vocabulary is too small for it.
@@ -67,8 +68,8 @@ std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int
   if (!wanted || !data::has_tokenizer(folder.string())) return nullptr;
   std::unique_ptr<data::Tokenizer> tokenizer = data::load_tokenizer(folder.string());
   if (tokenizer->size() > vocab_size) {
-    fail(kLoading, fmt::format("{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(),
-                               tokenizer->size(), vocab_size));
+    fail(kLoading, "{}: its tokenizer has {} tokens, the model's vocabulary {}", folder.string(), tokenizer->size(),
+         vocab_size);
   }
   return tokenizer;
 }
@@ -78,7 +79,7 @@ std::unique_ptr<data::Tokenizer> tokenizer_of_folder(const fs::path& folder, int
 void require_known_generation(const FoundModel& found) {
   const auto check = [](std::string_view text, const std::string& where, bool all) {
     const Json json = json::parse(text, [&](const std::string& why) { fail(where, why); });
-    if (!json.is_object()) fail(where, fmt::format("expected an object, got {}", json.type_name()));
+    if (!json.is_object()) fail(where, "expected an object, got {}", json.type_name());
     Json settings = Json::object();
     for (const auto& [key, value] : json.items())
       if (all || json::has_key(kGenerationAtDefaults, key)) settings[key] = value;
@@ -112,7 +113,7 @@ void fill_from_state(nn::AnyDecoder& model, const NamedTensors& state, const fs:
     constexpr std::size_t kMostShown = 400;  // a model that does not fit names all of its parameters
     std::string what = e.what();
     if (what.size() > kMostShown) what = what.substr(0, what.rfind(';', kMostShown)) + "; and more";
-    fail(kLoading, fmt::format("{}: {}", path.string(), what));
+    fail(kLoading, "{}: {}", path.string(), what);
   }
 }
 
@@ -172,17 +173,16 @@ TrainedGPT of_file(const fs::path& file, const LoadOptions& o) {
   const auto text = [&](const char* key) -> const std::string& {
     const auto found = loaded.metadata.find(key);
     if (found != loaded.metadata.end()) return found->second;
-    fail("model", fmt::format("{}: its metadata has no \"{}\" (not written by tapegrad? a folder with config.json is "
-                              "read, too)",
-                              file.string(), key));
+    fail("model", "{}: its metadata has no \"{}\" (not written by tapegrad? a folder with config.json is read, too)",
+         file.string(), key);
   };
   const std::string task = task_of_json(file.string(), text("config"));
-  require(task == kGPTTask, o.option, fmt::format("{} was trained for the task {}, not for gpt", file.string(), task));
+  require(task == kGPTTask, o.option, "{} was trained for the task {}, not for gpt", file.string(), task);
   GPTOptions options = gpt_options_from_json(file.string(), text("config"));
   std::unique_ptr<data::Tokenizer> tokenizer = data::parse_tokenizer(text("tokenizer"), file.string());
   if (const WeightFormat* quantized = nn::quantized_format(loaded.tensors)) {
-    require(dtype == LoadOptions().dtype || dtype == quantized->name, "--dtype",
-            fmt::format("{} has {} weights, not {}", file.string(), quantized->name, dtype));
+    require(dtype == LoadOptions().dtype || dtype == quantized->name, "--dtype", "{} has {} weights, not {}",
+            file.string(), quantized->name, dtype);
     dtype = quantized->name;
   }
   std::vector<int64_t> ends;
@@ -216,11 +216,9 @@ std::vector<int64_t> parse_ids(const std::string& text, int64_t vocab_size) {
     int64_t id = 0;
     const auto [stop, error] = std::from_chars(at, end, id);
     const bool whole = error == std::errc() && (stop == end || *stop == ' ' || *stop == ',');
-    if (!whole)
-      bad_request("--prompt-ids",
-                  fmt::format("expected token ids such as 15496,11, got \"{}\"", data::valid_utf8(text)));
+    if (!whole) bad_request("--prompt-ids", "expected token ids such as 15496,11, got \"{}\"", data::valid_utf8(text));
     if (id < 0 || id >= vocab_size)
-      bad_request("--prompt-ids", fmt::format("expected token ids from 0 to {}, got {}", vocab_size - 1, id));
+      bad_request("--prompt-ids", "expected token ids from 0 to {}, got {}", vocab_size - 1, id);
     ids.push_back(id);
     at = stop;
   }
@@ -240,14 +238,13 @@ std::vector<int64_t> encoded(const std::string& text, const TrainedGPT& trained)
 void check_length(std::string_view asked, const std::vector<int64_t>& prompt, const nn::Decoder& model) {
   if (prompt.empty()) bad_request(asked, "expected at least one token, got none");
   if (static_cast<int64_t>(prompt.size()) > model.longest_input()) {
-    bad_request(asked, fmt::format("expected at most {} tokens, the model's context, got {}", model.longest_input(),
-                                   prompt.size()));
+    bad_request(asked, "expected at most {} tokens, the model's context, got {}", model.longest_input(), prompt.size());
   }
 }
 
 }  // namespace
 
-bool TrainedGPT::is_end(int64_t id) const { return std::find(ends.begin(), ends.end(), id) != ends.end(); }
+bool TrainedGPT::is_end(int64_t id) const { return std::ranges::find(ends, id) != ends.end(); }
 
 std::string TrainedGPT::text(std::span<const int64_t> ids) const {
   std::vector<int64_t> known;
@@ -257,7 +254,7 @@ std::string TrainedGPT::text(std::span<const int64_t> ids) const {
 
 FoundModel find_model(std::string_view option, const std::filesystem::path& path) {
   const auto has = [&](const fs::path& file) { return as_bad_request(option, [&] { return is_there(file); }); };
-  require(has(path), option, fmt::format("there is no {}", path.string()));
+  require(has(path), option, "there is no {}", path.string());
   if (kind_of_file(path) != FileKind::folder) return {ModelSource::run, path};
   if (has(path / "config.json")) {
     FoundModel found{ModelSource::hugging_face, path, train::read_file(path / "config.json", json::kMaxBytes)};
@@ -266,14 +263,13 @@ FoundModel find_model(std::string_view option, const std::filesystem::path& path
     const Json& type = json["model_type"];
     found.model_type = type.is_string() ? type.get<std::string>() : "gpt2";
     if (found.model_type != "gpt2" && found.model_type != "llama")
-      fail(where, fmt::format("expected the model_type gpt2 or llama, got \"{}\"", found.model_type));
+      fail(where, "expected the model_type gpt2 or llama, got \"{}\"", found.model_type);
     return found;
   }
   if (has(path / train::kModelFile)) return {ModelSource::run, path / train::kModelFile};
-  require(
-      !has(path / nn::kAdapterConfigFile), option,
-      fmt::format("{} has an adapter, not a model (name its model here, and the folder as --adapter)", path.string()));
-  bad_request(option, fmt::format("{} has neither config.json nor {}", path.string(), train::kModelFile));
+  require(!has(path / nn::kAdapterConfigFile), option,
+          "{} has an adapter, not a model (name its model here, and the folder as --adapter)", path.string());
+  bad_request(option, "{} has neither config.json nor {}", path.string(), train::kModelFile);
 }
 
 void add_lora(nn::AnyDecoder& model, const GPTOptions& o) {
@@ -296,8 +292,7 @@ nn::AdapterNames adapter_names(const nn::AnyDecoder& model) {
 TrainedGPT load_gpt(const std::string& model, const LoadOptions& options) {
   const fs::path path = model.empty() ? last_run(kGPTTask) : fs::path(model);
   if (model.empty() && !as_bad_request(options.option, [&] { return is_there(path); })) {
-    bad_request(options.option,
-                fmt::format("there is no {} (train first: tapegrad train gpt; or name a --model)", path.string()));
+    bad_request(options.option, "there is no {} (train first: tapegrad train gpt; or name a --model)", path.string());
   }
   const FoundModel found = find_model(options.option, path);
   TrainedGPT trained = found.source == ModelSource::run ? of_file(found.path, options) : of_folder(found, options);
@@ -326,7 +321,7 @@ std::vector<std::vector<int64_t>> prompts_of_file(const std::string& file, const
     prompts.push_back(encoded(line, trained));
     check_length(kAsked, prompts.back(), *trained.model);
   }
-  require(!prompts.empty(), kAsked, fmt::format("expected one prompt per line, got none in {}", file));
+  require(!prompts.empty(), kAsked, "expected one prompt per line, got none in {}", file);
   return prompts;
 }
 

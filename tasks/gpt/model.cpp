@@ -42,8 +42,8 @@ void require_one_dropout(const FoundModel& found, const Given& given) {
   };
   const double inner = rate("resid_pdrop"), attention = rate("attn_pdrop"), embedding = rate("embd_pdrop");
   require(inner == attention && inner == embedding, "--drop-rate",
-          fmt::format("expected a value, because {} has several: resid_pdrop {}, attn_pdrop {}, embd_pdrop {}",
-                      found.path.string(), inner, attention, embedding));
+          "expected a value, because {} has several: resid_pdrop {}, attn_pdrop {}, embd_pdrop {}", found.path.string(),
+          inner, attention, embedding);
 }
 
 // The first token in which two vocabularies differ; -1: none.
@@ -133,8 +133,8 @@ TrainedGPT load_start(const GPTOptions& options, const Given& given) {
   require_one_dropout(find_model(kFrom, options.from), given);
   TrainedGPT start = load_gpt(options.from, {.adapter = options.adapter, .option = kFrom});
   const WeightFormat* quantized = nn::quantized_format(nn::state_dict(start.model));
-  require(quantized == nullptr, kFrom,
-          fmt::format("{} has {} weights, which cannot be trained", options.from, quantized ? quantized->name : ""));
+  require(quantized == nullptr, kFrom, "{} has {} weights, which cannot be trained", options.from,
+          quantized ? quantized->name : "");
   nn::merge_lora(start.model);
   nn::unfreeze(start.model);
   return start;
@@ -156,15 +156,14 @@ GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& gi
       const Fields sizes = fields_of(preset);
       for (const std::string_view size : kModelSizes) {
         const std::string expected = theirs.find(size)->text(), got = sizes.find(size)->text();
-        require(expected == got, "--preset",
-                fmt::format("expected a model of the sizes of {}, got {} (--{} {}, not {})", asked.from, asked.preset,
-                            size, got, expected));
+        require(expected == got, "--preset", "expected a model of the sizes of {}, got {} (--{} {}, not {})",
+                asked.from, asked.preset, size, got, expected);
       }
       continue;
     }
     const std::string expected = field->text(), got = ours.find(name)->text();
-    require(expected == got, fmt::format("--{}", name),
-            fmt::format("expected {}, as {} has, got {} (omit the option)", expected, asked.from, got));
+    require(expected == got, fmt::format("--{}", name), "expected {}, as {} has, got {} (omit the option)", expected,
+            asked.from, got);
   }
   if (!contains(given, "preset")) asked.preset = model.preset;
   GPTOptions options = with_preset(asked, given);
@@ -185,21 +184,21 @@ GPTOptions start_with(const TrainedGPT& start, GPTOptions asked, const Given& gi
 std::unique_ptr<data::Tokenizer> take_tokenizer(TrainedGPT& start, const GPTOptions& options, const Given& given) {
   std::unique_ptr<data::Tokenizer> own = std::move(start.tokenizer);
   if (contains(given, "tokenizer")) {
-    require(options.tokenizer != "char", kTokenizer,
-            fmt::format("expected the vocabulary of {}, got char (omit the option)", options.from));
+    require(options.tokenizer != "char", kTokenizer, "expected the vocabulary of {}, got char (omit the option)",
+            options.from);
     std::unique_ptr<data::Tokenizer> named =
         as_bad_request(kTokenizer, [&] { return data::load_tokenizer(options.tokenizer); });
     const int64_t other = own ? first_difference(*named, *own) : -1;
     require(other < 0, kTokenizer,
-            fmt::format("the vocabulary of {} differs from the vocabulary of {} (the first different token is {})",
-                        options.tokenizer, options.from, other));
+            "the vocabulary of {} differs from the vocabulary of {} (the first different token is {})",
+            options.tokenizer, options.from, other);
     own = std::move(named);
   }
-  require(own != nullptr, kTokenizer, fmt::format("expected a folder, because {} has no tokenizer", options.from));
+  require(own != nullptr, kTokenizer, "expected a folder, because {} has no tokenizer", options.from);
   // Vocabularies of models are padded to round numbers, but not much.
   const int64_t tokens = own->size(), size = start.model->vocab_size();
   require(tokens <= size && tokens > size - size / 8, contains(given, "tokenizer") ? kTokenizer : kFrom,
-          fmt::format("expected a tokenizer for the model's vocabulary of {}, got one with {} tokens", size, tokens));
+          "expected a tokenizer for the model's vocabulary of {}, got one with {} tokens", size, tokens);
   return own;
 }
 
@@ -212,12 +211,10 @@ void freeze_parameters(const std::vector<nn::NamedParameter>& parameters, const 
       p.parameter.freeze();
       fits = true;
     }
-    require(fits, "--freeze",
-            fmt::format("no parameter matches \"{}\"; the names are {}, ..., {}", data::valid_utf8(pattern),
-                        parameters.front().name, parameters.back().name));
+    require(fits, "--freeze", "no parameter matches \"{}\"; the names are {}, ..., {}", data::valid_utf8(pattern),
+            parameters.front().name, parameters.back().name);
   }
-  const bool left = std::any_of(parameters.begin(), parameters.end(),
-                                [](const nn::NamedParameter& p) { return !p.parameter.frozen(); });
+  const bool left = std::ranges::any_of(parameters, [](const nn::NamedParameter& p) { return !p.parameter.frozen(); });
   require(left, "--freeze", "expected at least one parameter that is not frozen, got none");
 }
 

@@ -1,5 +1,6 @@
 // Declares and checks the settings of a GPT's training, and holds its presets.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/nn/llama_hugging_face.h>
 #include <tapegrad/tasks/gpt/options.h>
@@ -207,15 +208,15 @@ void resolve(GPTOptions& o) {
   o.TrainingSettings::check();
   const DecoderSizes sizes = o.sizes();
   if (o.llama() == nullptr) {
-    require(sizes.width % sizes.heads == 0, "--emb-dim",
-            fmt::format("{} is not divisible by --n-heads {}", sizes.width, sizes.heads));
+    require(sizes.width % sizes.heads == 0, "--emb-dim", "{} is not divisible by --n-heads {}", sizes.width,
+            sizes.heads);
     o.PositionSettings::check(sizes.width, sizes.width / sizes.heads,
                               fmt::format("--emb-dim {} over --n-heads {}", sizes.width, sizes.heads));
     o.attention.check(nn::relative_kind(o.kind(), o.position_options), true);
   }
   fill_in(o);
-  require(o.seq_length <= sizes.context, "--seq-length",
-          fmt::format("expected at most --context-length {}, got {}", sizes.context, o.seq_length));
+  require(o.seq_length <= sizes.context, "--seq-length", "expected at most --context-length {}, got {}", sizes.context,
+          o.seq_length);
   o.StartSettings::check();
 }
 
@@ -259,9 +260,9 @@ std::string to_json(GPTOptions options) {
 
 GPTOptions gpt_options_from_json(std::string_view where, std::string_view text) {
   GPTOptions options;
-  const Json all = json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the settings {}", why)); });
+  const Json all = json::parse(text, [&](const std::string& why) { fail(where, "the settings {}", why); });
   if (const Json* const llama = all.find(kLlamaKey)) {
-    if (!llama->is_string()) fail(where, fmt::format("expected a text for llama, got {}", json::shown(*llama)));
+    if (!llama->is_string()) fail(where, "expected a text for llama, got {}", json::shown(*llama));
     options.set_llama(llama_of_text(llama->get<std::string>(), where));
   }
   from_json(where, text, kGPTTask, fields_of(options));

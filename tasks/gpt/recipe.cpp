@@ -50,17 +50,18 @@ double mean_loss(const nn::Decoder& model, const data::TextLoader& loader, int64
 void check_hugging_face(const GPTOptions& options, const std::string& folder, const std::string& out,
                         std::string_view run) {
   if (options.llama() == nullptr && options.positions != "learned")
-    bad_request(kSaveOption, fmt::format("GPT-2's positions are learned, this run's are {}", options.positions));
+    bad_request(kSaveOption, "GPT-2's positions are learned, this run's are {}", options.positions);
   if (options.llama() == nullptr && options.attention.kind != "full")
-    bad_request(kSaveOption, fmt::format("expected full attention, as GPT-2 has, got {}", options.attention.kind));
+    bad_request(kSaveOption, "expected full attention, as GPT-2 has, got {}", options.attention.kind);
   std::error_code code;
   if (fs::weakly_canonical(folder, code) == fs::weakly_canonical(out, code))
-    bad_request(kSaveOption, fmt::format("{} is also --out: both would have a {}", folder, train::kModelFile));
+    bad_request(kSaveOption, "{} is also --out: both would have a {}", folder, train::kModelFile);
   const std::string there = as_bad_request(kSaveOption, [&] { return other_model_in(folder, run); });
   if (!there.empty())
-    bad_request(kSaveOption, fmt::format("expected a folder without a model, got one that has a {} (choose another "
-                                         "folder, or move its files away)",
-                                         there));
+    bad_request(
+        kSaveOption,
+        "expected a folder without a model, got one that has a {} (choose another folder, or move its files away)",
+        there);
 }
 
 // A table of the epochs' samples, with the last validation loss of each; those between the first and the last, folded.
@@ -232,7 +233,7 @@ std::vector<int64_t> GPTRecipe::continued(int64_t count) {
 
 std::string GPTRecipe::sample() {
   std::string text = data::valid_utf8(tokenizer().decode(continued(options_.sample_tokens)));
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::ranges::replace(text, '\n', ' ');
   return text;
 }
 

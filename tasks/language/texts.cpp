@@ -1,6 +1,6 @@
 // Finds texts and their parts, and fills in values.
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/tasks/language/language.h>
 #include <tapegrad/tasks/language/texts.h>
 
@@ -10,8 +10,8 @@ namespace tapegrad::tasks {
 
 std::string_view text_of_file(std::string_view name) {
   const std::span<const EmbeddedFile> all = embedded_files();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const EmbeddedFile& one) { return one.name == name; });
-  if (found == all.end()) fail("text", fmt::format("expected the file {}, got none", name));
+  const auto found = std::ranges::find(all, name, &EmbeddedFile::name);
+  if (found == all.end()) fail("text", "expected the file {}, got none", name);
   return found->text;
 }
 
@@ -19,7 +19,7 @@ std::string_view text_of_file(std::string_view name, std::string_view part) {
   std::string_view text = text_of_file(name);
   const std::string heading = fmt::format("\n[{}]\n", part);
   const std::size_t begin = text.find(heading);
-  if (begin == text.npos) fail("text", fmt::format("{}: expected the line [{}], got none", name, part));
+  if (begin == text.npos) fail("text", "{}: expected the line [{}], got none", name, part);
   text.remove_prefix(begin + heading.size());
   const std::size_t end = text.find("\n[");
   return end == text.npos ? text : text.substr(0, end + 1);

@@ -1,5 +1,6 @@
 // Reads runs, draws their curves, and prints where they ended.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/tasks/plot/plot.h>
 #include <tapegrad/tasks/settings/bad_request.h>
@@ -36,7 +37,7 @@ std::vector<std::string> runs_in(const fs::path& parent) {
   std::error_code none;  // a folder that cannot be read has no runs to suggest
   for (const auto& entry : fs::directory_iterator(parent.empty() ? fs::path(".") : parent, none))
     if (entry.is_directory(none) && is_run(entry.path())) found.push_back((parent / entry.path().filename()).string());
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
@@ -58,38 +59,33 @@ std::string without_slash(std::string name) {
 fs::path metrics_of(const std::string& name) {
   const FileKind kind = as_bad_request(kPlot, [&] { return kind_of_file(name); });
   if (kind == FileKind::none)
-    bad_request(kPlot,
-                fmt::format("there is no run {}{}", name, suggestion(name, runs_in(fs::path(name).parent_path()))));
+    bad_request(kPlot, "there is no run {}{}", name, suggestion(name, runs_in(fs::path(name).parent_path())));
   if (kind == FileKind::file) return name;
-  require(kind == FileKind::folder, kPlot,
-          fmt::format("expected the folder of a run, got the device or pipe {}", name));
+  require(kind == FileKind::folder, kPlot, "expected the folder of a run, got the device or pipe {}", name);
   if (!is_run(name))
-    bad_request(kPlot, fmt::format("{} has no {}, so it is not the folder of a run{}", name, train::kMetricsFile,
-                                   suggestion(name, runs_in(name))));
+    bad_request(kPlot, "{} has no {}, so it is not the folder of a run{}", name, train::kMetricsFile,
+                suggestion(name, runs_in(name)));
   return fs::path(name) / train::kMetricsFile;
 }
 
 std::vector<NamedRun> read_runs(const PlotRequest& request) {
   if (request.runs.empty())
-    bad_request(kPlot,
-                fmt::format("expected the folder of a run, or several, got none{}", suggestion("", runs_in("out"))));
+    bad_request(kPlot, "expected the folder of a run, or several, got none{}", suggestion("", runs_in("out")));
   std::set<fs::path> seen;
   std::vector<std::pair<std::string, fs::path>> files;  // all names are checked before a file is read
   for (const std::string& given : request.runs) {
     const std::string name = without_slash(given);
     files.emplace_back(name, metrics_of(name));
-    require(seen.insert(fs::weakly_canonical(files.back().second)).second, kPlot,
-            fmt::format("the run {} was named twice", name));
+    require(seen.insert(fs::weakly_canonical(files.back().second)).second, kPlot, "the run {} was named twice", name);
   }
   std::vector<NamedRun> runs;
   for (const auto& [name, file] : files) {
     runs.push_back({name, train::read_metrics(file)});
     auto& steps = runs.back().metrics.steps;
-    if (steps.empty()) fail(kPlot, fmt::format("{} has no step yet", file.string()));
+    if (steps.empty()) fail(kPlot, "{} has no step yet", file.string());
     const int64_t last = steps.back().step;
     std::erase_if(steps, [&](const StepMetrics& m) { return m.step < request.first_step; });
-    require(!steps.empty(), "--first-step",
-            fmt::format("{} has steps up to {}, got {}", name, last, request.first_step));
+    require(!steps.empty(), "--first-step", "{} has steps up to {}, got {}", name, last, request.first_step);
   }
   return runs;
 }
@@ -127,7 +123,7 @@ std::vector<LineChart> chosen(std::vector<LineChart> charts, const std::string& 
   std::vector<std::string> titles;
   for (const LineChart& chart : charts) titles.push_back(chart.title);
   std::erase_if(charts, [&](const LineChart& chart) { return chart.title.find(only) == std::string::npos; });
-  require(!charts.empty(), "--only", fmt::format("expected a part of {}, got \"{}\"", listed(titles, "or"), only));
+  require(!charts.empty(), "--only", "expected a part of {}, got \"{}\"", listed(titles, "or"), only);
   return charts;
 }
 

@@ -17,6 +17,8 @@
 namespace tapegrad::tasks {
 namespace {
 
+using drawing::escape_markup;
+
 // One copy of the run: with the settings, data and trained parameters of its folder.
 class Copy {
  public:
@@ -45,22 +47,21 @@ class Copy {
 
 std::string html_of(const nn::Certificate& page, const std::string& title) {
   std::string body = fmt::format("<h1>{}</h1>\n<p class=\"outcome\">{}</p>\n<div class=\"facts\">\n",
-                                 drawing::escape_markup(title), drawing::escape_markup(page.summary()));
+                                 escape_markup(title), escape_markup(page.summary()));
   for (const auto& [what, value] : page.subject)
-    body += fmt::format("<div class=\"fact\"><b>{}</b><span>{}</span></div>\n", drawing::escape_markup(what),
-                        drawing::escape_markup(value));
+    body +=
+        fmt::format("<div class=\"fact\"><b>{}</b><span>{}</span></div>\n", escape_markup(what), escape_markup(value));
   body += "</div>\n";
   for (const nn::CertificateSection& s : page.sections) {
     if (s.lines.empty()) continue;
     body += fmt::format(
         "<h2>{}</h2>\n<p>{}</p>\n<table>\n<tr><th>check</th><th>found</th><th>limit</th><th>digits"
         "</th><th>verdict</th></tr>\n",
-        drawing::escape_markup(s.title), drawing::escape_markup(s.about));
+        escape_markup(s.title), escape_markup(s.about));
     for (const nn::CertificateLine& line : s.lines) {
       const bool right = line.verdict == nn::Verdict::right, wrong = line.verdict == nn::Verdict::wrong;
       body += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td{}>{}</td></tr>\n",
-                          drawing::escape_markup(line.what), drawing::escape_markup(line.found),
-                          drawing::escape_markup(line.limit),
+                          escape_markup(line.what), escape_markup(line.found), escape_markup(line.limit),
                           line.most_digits > 0 ? fmt::format("{:.1f} of {:.1f}", line.digits, line.most_digits) : "",
                           right   ? " class=\"good\""
                           : wrong ? " class=\"wrong\""
@@ -71,7 +72,7 @@ std::string html_of(const nn::Certificate& page, const std::string& title) {
   }
   if (!page.unchecked.empty()) {
     body += "<h2>Not checked</h2>\n<ul>\n";
-    for (const std::string& one : page.unchecked) body += fmt::format("<li>{}</li>\n", drawing::escape_markup(one));
+    for (const std::string& one : page.unchecked) body += fmt::format("<li>{}</li>\n", escape_markup(one));
     body += "</ul>\n";
   }
   return drawing::page(title, body);
@@ -98,7 +99,7 @@ int certify(const CertifyRequest& request) {
   const train::Checkpoint saved = checkpoint_in(folder, "run");
   const std::string task = task_of_json(folder.string(), saved.get<std::string>("options"));
   const auto kind = std::ranges::find(kinds(), task, &Kind::name);
-  require(kind != kinds().end(), "run", fmt::format("expected a run of this command, got one of the task {}", task));
+  require(kind != kinds().end(), "run", "expected a run of this command, got one of the task {}", task);
   Copy single(*kind, saved, model_file), wide(*kind, saved, model_file);
   nn::AnyModel wide_model = wide.model();
   nn::to(wide_model, kFloat64);

@@ -1,5 +1,4 @@
 // The verb `graph`: records the loss of one batch, without a step, for Graphviz.
-#include <fmt/format.h>
 #include <tapegrad/autograd/graph.h>
 #include <tapegrad/tasks/run/command.h>
 #include <tapegrad/tasks/run/model_file.h>
@@ -28,7 +27,7 @@ train::Checkpoint checkpoint_of(const std::string& run, std::string_view task) {
   const fs::path folder = model_file("graph", task, run).parent_path();
   train::Checkpoint saved = checkpoint_in(folder, "--model");
   const std::string found = task_of_json((folder / train::kCheckpointFile).string(), saved.get<std::string>("options"));
-  require(found == task, "--model", fmt::format("expected a run of the task {}, got one of {}", task, found));
+  require(found == task, "--model", "expected a run of the task {}, got one of {}", task, found);
   return saved;
 }
 

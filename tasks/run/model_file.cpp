@@ -1,5 +1,6 @@
 // Reads model files, and prints and draws what a test has found.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/run/model_file.h>
@@ -14,7 +15,7 @@ namespace tapegrad::tasks {
 
 const std::string& text_of(const ModelText& text, const fs::path& path, std::string_view key) {
   const auto found = text.find(std::string(key));
-  if (found == text.end()) fail("model", fmt::format("{}: its metadata has no \"{}\"", path.string(), key));
+  if (found == text.end()) fail("model", "{}: its metadata has no \"{}\"", path.string(), key);
   return found->second;
 }
 
@@ -25,7 +26,7 @@ std::string task_of_model(const fs::path& path) {
 train::Checkpoint checkpoint_in(const fs::path& folder, std::string_view where) {
   const fs::path file = folder / train::kCheckpointFile;
   require(as_bad_request(where, [&] { return is_there(file); }), where,
-          fmt::format("expected the folder of a run, with a checkpoint, got {}", folder.string()));
+          "expected the folder of a run, with a checkpoint, got {}", folder.string());
   return train::Checkpoint::load(file);
 }
 
@@ -33,8 +34,8 @@ void load_model(Recipe& recipe, const fs::path& path, const Fields& asked, const
   const SafeTensors loaded = train::load_checked(path);
   const std::string& config = text_of(loaded.metadata, path, "config");
   const std::string trained_for = task_of_json(path.string(), config);
-  require(trained_for == recipe.name(), "--model",
-          fmt::format("{} was trained for the task {}, not for {}", path.string(), trained_for, recipe.name()));
+  require(trained_for == recipe.name(), "--model", "{} was trained for the task {}, not for {}", path.string(),
+          trained_for, recipe.name());
   recipe.read_json(path.string(), config);
   override_with(fields_of(recipe), asked, given);
   recipe.resolve();

@@ -1,5 +1,6 @@
 // The verb `train`, for every kind of run, and its options.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/nn/lora.h>
 #include <tapegrad/tasks/language/messages.h>
@@ -35,17 +36,12 @@ std::string settings_json(const train::Checkpoint& checkpoint) { return checkpoi
 
 void require_run_of(std::string_view task, const train::Checkpoint& checkpoint, const std::string& out) {
   const std::string found = task_of_json("checkpoint", settings_json(checkpoint));
-  require(found.empty() || found == task, "train --resume",
-          fmt::format("{} holds a run of the task {}, not of {}", out, found, task));
+  require(found.empty() || found == task, "train --resume", "{} holds a run of the task {}, not of {}", out, found,
+          task);
 }
 
 bool has_checkpoint(const RunRequest& request) {
   return request.resume && as_bad_request("--out", [&] { return is_there(checkpoint_of(request)); });
-}
-
-std::optional<train::Checkpoint> saved_run(const RunRequest& request) {
-  if (!has_checkpoint(request)) return {};
-  return train::Checkpoint::open(checkpoint_of(request));
 }
 
 // An interrupted run is an Error that says how the command continues it.
@@ -55,7 +51,7 @@ void run_to_end(train::Loop& loop, const train::RunFiles& files, const train::Ru
     loop.run(files, folder, std::move(saved));
   } catch (const train::Interrupted& e) {
     const std::string_view text = e.what();  // "[train] message"
-    fail("train", fmt::format("{} (use --resume --out {})", text.substr(text.find("] ") + 2), folder.now().string()));
+    fail("train", "{} (use --resume --out {})", text.substr(text.find("] ") + 2), folder.now().string());
   }
 }
 
@@ -71,9 +67,8 @@ std::vector<train::ReportText::Setting> report_settings(const Fields& fields, co
   std::vector<train::ReportText::Setting> rows;
   for (Field field : fields) {
     constexpr std::string_view kAlwaysShown[] = {"optimizer", "lr", "batch-size", "num-epochs", "seed"};
-    const bool folds =
-        std::find(std::begin(kAlwaysShown), std::end(kAlwaysShown), field.setting.name) == std::end(kAlwaysShown);
-    const bool is_default = folds && std::any_of(defaults.begin(), defaults.end(), [&](const Field& one) {
+    const bool folds = std::ranges::find(kAlwaysShown, field.setting.name) == std::end(kAlwaysShown);
+    const bool is_default = folds && std::ranges::any_of(defaults, [&](const Field& one) {
                               return one.setting.name == field.setting.name && one.text() == field.text();
                             });
     const std::string help = said_help(field.setting.help);
@@ -107,7 +102,8 @@ train::LoopOptions loop_options(Recipe& recipe, const distributed::World& world)
 }
 
 nn::AnyModel made(Recipe& recipe) {
-  recipe.training().seed_draws();
+  default_generator().set_mask_stream(recipe.training().mask_stream);
+  manual_seed(recipe.training().seed);
   recipe.make();
   return recipe.model();
 }
@@ -267,7 +263,8 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
   const distributed::World world(patience_of(request));
   std::unique_ptr<train::RunFolder> folder;
   if (has_checkpoint(request)) folder = take_out(request, world);
-  std::optional<train::Checkpoint> saved = saved_run(request);
+  std::optional<train::Checkpoint> saved;
+  if (has_checkpoint(request)) saved = train::Checkpoint::open(checkpoint_of(request));
   if (saved) {
     std::unique_ptr<Recipe> run = continued(make, *saved, *recipe, given, request.out);
     recipe = std::move(run);
@@ -277,7 +274,9 @@ int train(const MakeRecipe& make, std::unique_ptr<Recipe> recipe, RunRequest req
   }
   share_seed(world, recipe->training().seed);
   require_same_options(world, request_fields(request, *recipe), fields_of(*recipe));
-  recipe->training().check_processes(world);
+  const int64_t batches = recipe->training().accumulate;
+  require(batches % world.size() == 0, "--accumulate", "expected a multiple of the number of processes, {}, got {}",
+          world.size(), batches);
   recipe->open(saved ? &*saved : nullptr);
   require_same_data(world, *recipe);
   require_memory("train", kModelAndBatch, recipe->bytes(world.size()));

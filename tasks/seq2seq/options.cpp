@@ -33,11 +33,9 @@ void check_length(RunOptions& o, int64_t longest) {
     for (const Field& field : o.stretching()) option = field.setting.option();
   for (const Field& field : example_fields(o)) {
     const std::string value = field.text();
-    bad_request(
-        field.setting.option(),
-        fmt::format("{} {} longer than {} {}", value,
-                    value == std::to_string(longest) ? "is" : fmt::format("makes sequences of {} tokens,", longest),
-                    option, bound));
+    bad_request(field.setting.option(), "{} {} longer than {} {}", value,
+                value == std::to_string(longest) ? "is" : fmt::format("makes sequences of {} tokens,", longest), option,
+                bound);
   }
 }
 
@@ -87,7 +85,7 @@ nn::TransformerConfig RunOptions::model() const {
 
 void apply_preset(RunOptions& o, const Given& given) {
   const std::vector<std::string_view>& sizes_known = names_of_sizes();
-  if (o.preset == kTutorial || std::find(sizes_known.begin(), sizes_known.end(), o.preset) == sizes_known.end()) return;
+  if (o.preset == kTutorial || std::ranges::find(sizes_known, o.preset) == sizes_known.end()) return;
   RunOptions sizes = o;
   sizes.config = nn::transformer_preset(o.preset);  // check_limits rejects other names
   Given others;
@@ -113,11 +111,10 @@ void resolve(RunOptions& o) {
   check_limits(fields_of(o));
   o.TrainingSettings::check();
   const int64_t width = o.config.hidden_size, heads = o.config.num_attention_heads;
-  require(width % heads == 0, "--hidden-size",
-          fmt::format("{} is not divisible by --num-attention-heads {}", width, heads));
+  require(width % heads == 0, "--hidden-size", "{} is not divisible by --num-attention-heads {}", width, heads);
   const nn::Activation& activation = o.config.activation;
-  require(!activation.parameter || activation.takes_parameter(), "--activation-parameter",
-          fmt::format("{} has no parameter", name(activation)));
+  require(!activation.parameter || activation.takes_parameter(), "--activation-parameter", "{} has no parameter",
+          name(activation));
   o.PositionSettings::check(width, width / heads,
                             fmt::format("--hidden-size {} over --num-attention-heads {}", width, heads));
   o.attention.check(nn::relative_kind(o.kind(), o.position_options), false);

@@ -1,6 +1,7 @@
 // The loss of a batch, and what a run says.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/random.h>
 #include <tapegrad/autograd/tape.h>
@@ -30,7 +31,7 @@ std::vector<std::byte> from_hex(const fs::path& path, std::string_view text) {
   for (const char* at = text.data(); at + 1 < text.data() + text.size(); at += 2) {
     uint8_t byte = 0;
     if (std::from_chars(at, at + 2, byte, 16).ptr != at + 2)
-      fail("model", fmt::format("{}: the state of its task is not written in hexadecimal digits", path.string()));
+      fail("model", "{}: the state of its task is not written in hexadecimal digits", path.string());
     bytes.push_back(std::byte{byte});
   }
   return bytes;

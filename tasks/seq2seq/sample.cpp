@@ -13,6 +13,8 @@
 namespace tapegrad::tasks {
 namespace {
 
+using drawing::escape_markup;
+
 std::vector<std::string> texts(const Task& task, const Tensor& tokens) {  // tokens [1, n]
   std::vector<std::string> out;
   for (const int64_t token : tokens.to_vector<int64_t>()) out.push_back(task.axis_text(token));
@@ -39,20 +41,20 @@ HeadMap named(std::string_view path) {
 std::string boxes(const Task& task, const Tokens& tokens, const Answer* answer) {
   std::string out = "<div class=\"boxes\">";
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const std::string token = drawing::escape_markup(task.token_text(tokens[i]));
+    const std::string token = escape_markup(task.token_text(tokens[i]));
     const bool known = answer == nullptr || i < answer->target.size();
     if (answer == nullptr || (known && tokens[i] == answer->target[i])) {
       out += fmt::format("<i>{}</i>", token);
     } else {
       out += fmt::format("<i class=\"wrong\">{}<br>{}</i>", token,
-                         known ? drawing::escape_markup(task.token_text(answer->target[i])) : "");
+                         known ? escape_markup(task.token_text(answer->target[i])) : "");
     }
   }
   return out + "</div>\n";
 }
 
 void tell_answers(std::string& out, const Task& task, const std::vector<Answer>& all) {
-  const auto right = std::count_if(all.begin(), all.end(), [](const Answer& one) { return one.right(); });
+  const auto right = std::ranges::count_if(all, [](const Answer& one) { return one.right(); });
   out += fmt::format("<h2>{}</h2>\n<p>{} {}</p>\n<div class=\"maps\">\n",
                      said("Answers to new sequences: {} of {} right", right, all.size()),
                      said("Above, the input; below, what the model answers, decoded greedily."),
@@ -125,8 +127,7 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
     for (HeadMap& head : heads_of(maps, i, like)) out.heads.push_back(std::move(head));
   }
   const auto order = [](const HeadMap& h) { return h.group[0] == 'e' ? 0 : h.group[0] == 'd' ? 1 : 2; };
-  std::stable_sort(out.heads.begin(), out.heads.end(),
-                   [&](const HeadMap& a, const HeadMap& b) { return order(a) < order(b); });
+  std::ranges::stable_sort(out.heads, [&](const HeadMap& a, const HeadMap& b) { return order(a) < order(b); });
   return out;
 }
 
@@ -135,12 +136,12 @@ AttentionSample attend(const Task& task, const nn::Transformer& model, const Bat
 std::string attention_maps(const Task& task, const AttentionSample& sample) {
   std::string out = fmt::format(
       "<h2>{}</h2>\n<p>{} {}</p>\n", shown("Attention"),
-      said("Input {}, output {}.", drawing::escape_markup(task.source_text(sample.answer.input)),
-           drawing::escape_markup(task.target_text(sample.answer.output))),
+      said("Input {}, output {}.", escape_markup(task.source_text(sample.answer.input)),
+           escape_markup(task.target_text(sample.answer.output))),
       said("Each row has the attention weights of one token, which add up to 1. Darker (in dark mode: brighter) means "
            "more weight."));
   std::vector<HeadMap> heads = sample.heads;
-  std::stable_sort(heads.begin(), heads.end(), [](const HeadMap& a, const HeadMap& b) { return a.group < b.group; });
+  std::ranges::stable_sort(heads, [](const HeadMap& a, const HeadMap& b) { return a.group < b.group; });
   return out + heads_html(heads);  // "cross-attention" first, where the task is seen
 }
 
@@ -155,7 +156,7 @@ std::string report_sections(const Task& task, const RunOptions& options, const n
 }
 
 std::string drawing_html(std::string_view title, const drawing::Drawing& drawing) {
-  std::string body = fmt::format("<h1>{}</h1>\n", drawing::escape_markup(title));
+  std::string body = fmt::format("<h1>{}</h1>\n", escape_markup(title));
   drawing::card(body, drawing);
   return drawing::page(title, body);
 }

@@ -1,6 +1,7 @@
 // The list of tasks; no task depends on it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
 #include <tapegrad/tasks/seq2seq/copy/copy.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
@@ -32,12 +33,12 @@ std::string names() {
 
 const TaskInfo& task_named(std::string_view name) {
   if (const TaskInfo* task = find(name)) return *task;
-  fail("task", fmt::format("expected one of {}, got \"{}\"", names(), name));
+  fail("task", "expected one of {}, got \"{}\"", names(), name);
 }
 
 const TaskInfo& task_of_given_model(std::string_view name) {
   if (const TaskInfo* task = find(name)) return *task;
-  bad_request("--model", fmt::format("expected a model of {} or gpt, got one of {}", names(), name));
+  bad_request("--model", "expected a model of {} or gpt, got one of {}", names(), name);
 }
 
 }  // namespace tapegrad::tasks

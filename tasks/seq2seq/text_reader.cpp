@@ -36,8 +36,7 @@ void TextReader::fault(std::string_view expected, std::string_view hint) const {
   std::size_t end = at_ + 1;
   while (end < text_.size() && goes_on(text_[end])) ++end;
   const std::string got = done() ? "the end" : fmt::format("'{}'", text_.substr(at_, end - at_));
-  bad_request("--expression",
-              fmt::format("{}: column {}: expected {}, got {}{}", quoted(), column_of(at_), expected, got, hint));
+  bad_request("--expression", "{}: column {}: expected {}, got {}{}", quoted(), column_of(at_), expected, got, hint);
 }
 
 }  // namespace tapegrad::tasks

@@ -1,6 +1,7 @@
 // Wrong requests: errors that the command answers with exit code 2.
 #pragma once
 
+#include <fmt/format.h>
 #include <tapegrad/autograd/error.h>
 
 #include <string_view>
@@ -18,9 +19,21 @@ class BadRequest : public Error {
   throw BadRequest(error_text(where, message));
 }
 
+/// The same, with the message formatted with the values.
+template <class... T>
+requires(sizeof...(T) > 0)
+    [[noreturn]] void bad_request(std::string_view where, fmt::format_string<T...> message, const T&... values) {
+  bad_request(where, fmt::vformat(message, fmt::make_format_args(values...)));
+}
+
 /// BadRequest about `where` unless `good`.
 inline void require(bool good, std::string_view where, std::string_view message) {
   if (!good) bad_request(where, message);
+}
+template <class... T>
+requires(sizeof...(T) > 0) void require(bool good, std::string_view where, fmt::format_string<T...> message,
+                                        const T&... values) {
+  if (!good) bad_request(where, message, values...);
 }
 
 /// Returns act(). Turns an Error that it throws into a BadRequest about `where`.

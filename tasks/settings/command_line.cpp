@@ -24,13 +24,13 @@ std::string whole_number(const std::string& option, const std::string& text) {
   const bool negative = digits.starts_with('-');
   if (negative || digits.starts_with('+')) digits.remove_prefix(1);
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
-    bad_request(option, fmt::format("expected a whole number, got \"{}\"", text));
-  if (negative && std::is_unsigned_v<T>) bad_request(option, fmt::format("expected a number >= 0, got {}", text));
+    bad_request(option, "expected a whole number, got \"{}\"", text);
+  if (negative && std::is_unsigned_v<T>) bad_request(option, "expected a number >= 0, got {}", text);
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size() - 1));
   const std::string number = (negative ? "-" : "") + std::string(digits);
   T value = 0;
   if (std::from_chars(number.data(), number.data() + number.size(), value).ec != std::errc())
-    bad_request(option, fmt::format("expected a number of 64 bits, got {}", text));
+    bad_request(option, "expected a number of 64 bits, got {}", text);
   return number;
 }
 
@@ -39,8 +39,8 @@ std::string decimal_number(const std::string& option, const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(first, last, value);
   if (error == std::errc::result_out_of_range)
-    bad_request(option, fmt::format("expected a number in the range of float64, got {}", text));
-  if (error != std::errc() || end != last) bad_request(option, fmt::format("expected a number, got \"{}\"", text));
+    bad_request(option, "expected a number in the range of float64, got {}", text);
+  if (error != std::errc() || end != last) bad_request(option, "expected a number, got \"{}\"", text);
   return {first, last};
 }
 
@@ -51,7 +51,7 @@ std::string file_name(const std::string& option, std::string_view type, const st
 }
 
 void check_choice(const Setting& s, const std::string& text) {
-  if (s.choices.empty() || std::find(s.choices.begin(), s.choices.end(), text) != s.choices.end()) return;
+  if (s.choices.empty() || std::ranges::find(s.choices, text) != s.choices.end()) return;
   bad_request(s.option(), expected_one_of({s.choices.begin(), s.choices.end()}, text));
 }
 

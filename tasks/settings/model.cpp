@@ -6,36 +6,13 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace tapegrad::tasks {
 
-namespace {
-
-std::string help_of_kinds() {
-  std::string help = "positional encoding";
-  for (const nn::PositionKind* kind : nn::position_kinds()) help += fmt::format("; {}: {}", kind->name, kind->help);
-  return help;
-}
-
-// --- attention ---
-
-// "form of self-attention; window: only keys near the query; ..."
-const std::string& help_of_forms() {
-  static const std::string help = [] {
-    std::string text = "form of self-attention";
-    for (const nn::AttentionChoice& form : nn::attention_forms()) {
-      const nn::AttentionTraits traits = form.traits();
-      if (!traits.help.empty()) text += fmt::format("; {}: {}", traits.name, traits.help);
-    }
-    return text;
-  }();
-  return help;
-}
-
-}  // namespace
-
 void PositionSettings::list(Fields& f) {
-  static const std::string kHelp = help_of_kinds();
+  static const std::string kHelp = help_of_rows("positional encoding", nn::position_kinds(),
+                                                [](const auto* kind) { return std::pair(kind->name, kind->help); });
   f.add({.name = "positions", .help = kHelp, .group = Group::positions, .choices = nn::position_names()}, positions);
   Fields options;
   nn::list_positions(positions, position_options, options);
@@ -82,7 +59,10 @@ void override_with(nn::PositionOptions& options, ReachSettings reach, const Give
 // --- attention ---
 
 void AttentionSettings::list(Fields& f) {
-  f.add({.name = "attention", .help = help_of_forms(), .choices = nn::attention_names()}, kind);
+  static const std::string kHelp = help_of_rows("form of self-attention", nn::attention_forms(), [](const auto& form) {
+    return std::pair(form.traits().name, form.traits().help);
+  });
+  f.add({.name = "attention", .help = kHelp, .choices = nn::attention_names()}, kind);
   for (nn::AttentionChoice& form : forms) {
     Fields options;
     for (Field option : fields_of(form)) {
@@ -94,7 +74,7 @@ void AttentionSettings::list(Fields& f) {
 }
 
 const nn::AttentionChoice& AttentionSettings::choice() const {
-  const auto chosen = std::find_if(forms.begin(), forms.end(), [&](const auto& form) { return form.name() == kind; });
+  const auto chosen = std::ranges::find(forms, kind, &nn::AttentionChoice::name);
   if (chosen == forms.end()) nn::attention_named(kind);  // an Error
   return *chosen;
 }

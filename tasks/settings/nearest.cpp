@@ -48,8 +48,8 @@ std::vector<std::string> words_of(std::string_view option) {
 
 // Whether all of `some` are in `words`.
 bool includes(const std::vector<std::string>& words, const std::vector<std::string>& some) {
-  return !some.empty() && std::all_of(some.begin(), some.end(), [&](const std::string& word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
+  return !some.empty() && std::ranges::all_of(some, [&](const std::string& word) {
+    return std::ranges::find(words, word) != words.end();
   });
 }
 
@@ -62,7 +62,7 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
     const bool inside = word.size() > 2 && one.find(word) != std::string::npos;
     if (edits <= std::max<std::size_t>(1, word.size() / 3) || inside) near.emplace_back(edits, one);
   }
-  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(near, {}, [](const auto& one) { return one.first; });
   near.resize(std::min(near.size(), kMostSuggestions));
   std::vector<std::string> words;
   for (auto& [edits, one] : near) words.push_back(std::move(one));
@@ -85,8 +85,7 @@ std::vector<std::string> nearest_options(std::string_view option, const std::vec
     const std::vector<std::string> its = words_of(one);
     const bool alike = !words.empty() && (includes(its, words) || includes(words, its) ||
                                           (words.size() > 1 && its.size() == 1 && its[0] == initials));
-    if (alike && near.size() < kMostSuggestions && std::find(near.begin(), near.end(), one) == near.end())
-      near.push_back(one);
+    if (alike && near.size() < kMostSuggestions && std::ranges::find(near, one) == near.end()) near.push_back(one);
   }
   return near;
 }

@@ -1,6 +1,7 @@
 // Checks, compares and overrides settings, and carries them to and from JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/tasks/settings/nearest.h>
 #include <tapegrad/tasks/settings/settings.h>
@@ -51,9 +52,7 @@ void check_limits(const Fields& fields) {
   }
 }
 
-bool contains(const Given& given, std::string_view name) {
-  return std::find(given.begin(), given.end(), name) != given.end();
-}
+bool contains(const Given& given, std::string_view name) { return std::ranges::find(given, name) != given.end(); }
 
 void override_with(const Fields& fields, const Fields& asked, const Given& given) {
   for (const std::string& name : given) {
@@ -70,8 +69,8 @@ void require_same(const Fields& run, const Fields& asked, const Given& given, st
     differences.push_back(fmt::format("--{} {} (not {})", name, ours->text(), theirs->text()));
   }
   require(differences.empty(), "train --resume",
-          fmt::format("the run in {} was started with {} (omit these options, or start again without --resume)", out,
-                      fmt::join(differences, ", ")));
+          "the run in {} was started with {} (omit these options, or start again without --resume)", out,
+          fmt::join(differences, ", "));
 }
 
 std::string to_json(std::string_view task, const Fields& fields) {
@@ -90,13 +89,13 @@ uint64_t memory_bytes() {
 
 void require_memory(std::string_view where, std::string_view what, double bytes) {
   const auto memory = static_cast<double>(memory_bytes());
-  require(bytes <= memory, where,
-          fmt::format("{} takes about {:.1f} GB, this machine has {:.1f} GB", what, bytes * 1e-9, memory * 1e-9));
+  require(bytes <= memory, where, "{} takes about {:.1f} GB, this machine has {:.1f} GB", what, bytes * 1e-9,
+          memory * 1e-9);
 }
 
 void require_layers(std::string_view where, std::string_view key, int64_t layers, std::size_t tensors) {
   if (layers > static_cast<int64_t>(tensors))
-    fail(where, fmt::format("expected {} <= {}, the number of tensors in its weights, got {}", key, tensors, layers));
+    fail(where, "expected {} <= {}, the number of tensors in its weights, got {}", key, tensors, layers);
 }
 
 }  // namespace tapegrad::tasks

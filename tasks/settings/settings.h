@@ -82,6 +82,16 @@ class Options {
 /// does: whole numbers to kMost, and probabilities of dropping, which nn's kShare limits, to less than 1.
 void add_fields(Fields& fields, const Fields& more);
 
+/// "what; name: help; name: help": the help of an option whose values are the rows of a table. `row` returns the name
+/// and the help of one; rows without help are left out.
+template <class Rows, class Row>
+std::string help_of_rows(std::string_view what, const Rows& rows, const Row& row) {
+  std::string text(what);
+  for (const auto& one : rows)
+    if (const auto [name, help] = row(one); !help.empty()) text += fmt::format("; {}: {}", name, help);
+  return text;
+}
+
 /// BadRequest that names the first setting outside of its limits or choices.
 void check_limits(const Fields& fields);
 

@@ -45,32 +45,23 @@ constexpr NamedSchedule kSchedules[] = {
      }},
 };
 
-constexpr auto kScheduleNames = [] {
-  std::array<std::string_view, std::size(kSchedules)> names;
-  std::ranges::transform(kSchedules, names.begin(), &NamedSchedule::name);
+// The names of the rows of a table.
+template <class Row, std::size_t N>
+constexpr std::array<std::string_view, N> names_of(const Row (&rows)[N]) {
+  std::array<std::string_view, N> names;
+  std::ranges::transform(rows, names.begin(), &Row::name);
   return names;
-}();
+}
+
+constexpr auto kScheduleNames = names_of(kSchedules);
 
 const NamedSchedule& schedule_named(std::string_view name) {
   return *std::ranges::find(kSchedules, name, &NamedSchedule::name);
 }
 
-const std::string& help_of_schedules() {
-  static const std::string kHelp = [] {
-    std::string all = "learning rate over the steps";
-    for (const NamedSchedule& s : kSchedules) all += fmt::format("; {}: {}", s.name, s.help);
-    return all;
-  }();
-  return kHelp;
-}
-
 constexpr std::string_view kMaskStreams[] = {"mt19937", "mkl"};
 
-constexpr auto kTypes = [] {
-  std::array<std::string_view, std::size(tapegrad::detail::kTypes)> names;  // of DType
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = tapegrad::detail::kTypes[i].name;
-  return names;
-}();
+constexpr auto kTypes = names_of(tapegrad::detail::kTypes);  // of DType
 constexpr std::string_view kProductTypes[] = {"float32", "bfloat16"};
 
 enum class Decay { none, in_gradient, decoupled };  // where a rule applies its weight decay
@@ -124,11 +115,6 @@ const std::string& help_of_weight_decay() {
 
 }  // namespace
 
-void TrainingSettings::seed_draws() const {
-  default_generator().set_mask_stream(mask_stream);
-  manual_seed(seed);
-}
-
 void TrainingSettings::list(Fields& f) {
   Options in_training(f, Group::training);
   in_training("num-epochs", "number of epochs", num_epochs, kCountOrNone).special("0: write the untrained model");
@@ -152,9 +138,11 @@ void TrainingSettings::list(Fields& f) {
 }
 
 void TrainingSettings::list_rate(Fields& f) {
+  static const std::string kSchedulesHelp =
+      help_of_rows("learning rate over the steps", kSchedules, [](const auto& s) { return std::pair(s.name, s.help); });
   Options in_rate(f, Group::rate);
   in_rate("lr", "learning rate; with warmup-cosine the peak", lr, kPositive);
-  in_rate("schedule", help_of_schedules(), schedule).choices(kScheduleNames);
+  in_rate("schedule", kSchedulesHelp, schedule).choices(kScheduleNames);
   in_rate("warmup", "steps over which the rate rises", warmup, kCountOrNone);
   in_rate("factor", "factor of the noam schedule", factor, kPositive);
   in_rate("min-lr", "rate at the end of the cosine", min_lr, kNotNegative);
@@ -166,15 +154,10 @@ void TrainingSettings::list_rate(Fields& f) {
 }
 
 void TrainingSettings::check() const {
-  require(!schedule_named(schedule).rises || warmup > 0, "--warmup",
-          fmt::format("expected at least 1 with --schedule {}, got 0", schedule));
+  require(!schedule_named(schedule).rises || warmup > 0, "--warmup", "expected at least 1 with --schedule {}, got 0",
+          schedule);
   require(weight_decay == 0 || rule_named(optimizer).decay != Decay::none, "--weight-decay",
-          fmt::format("expected 0 with --optimizer {}, which has none, got {}", optimizer, weight_decay));
-}
-
-void TrainingSettings::check_processes(const distributed::World& world) const {
-  require(accumulate % world.size() == 0, "--accumulate",
-          fmt::format("expected a multiple of the number of processes, {}, got {}", world.size(), accumulate));
+          "expected 0 with --optimizer {}, which has none, got {}", optimizer, weight_decay);
 }
 
 optim::Schedule TrainingSettings::schedule_of(int64_t width, int64_t total) const {
@@ -195,11 +178,7 @@ double TrainingSettings::copies_of_parameters(int64_t processes) const {
 int64_t TrainingSettings::limited(int64_t steps) const { return max_steps > 0 ? std::min(steps, max_steps) : steps; }
 
 std::span<const std::string_view> optimizer_names() {
-  static constexpr auto kNames = [] {
-    std::array<std::string_view, std::size(kRules)> names;
-    std::ranges::transform(kRules, names.begin(), &Rule::name);
-    return names;
-  }();
+  static constexpr auto kNames = names_of(kRules);
   return kNames;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/distributed/world.h>
 #include <tapegrad/optim/adam.h>
 #include <tapegrad/optim/gradient_transform.h>
 #include <tapegrad/optim/schedule.h>
@@ -40,10 +39,6 @@ struct TrainingSettings {
   void list(Fields& fields);
   /// BadRequest for combinations that are not possible.
   void check() const;
-  /// BadRequest unless these processes can share the batches of a step equally.
-  void check_processes(const distributed::World& world) const;
-  /// Seeds the default generator, and sets its stream of dropout masks.
-  void seed_draws() const;
   /// The learning rate of a run of `total` steps; `width` is the width of the model, for noam. A run that is shorter
   /// than the warm-up ends while the rate rises.
   optim::Schedule schedule_of(int64_t width, int64_t total) const;

@@ -50,7 +50,7 @@ Language language_named(std::string_view code) {
   if (code.empty()) return language_of_locale();
   if (code == "ko") return Language::ko;
   if (code == "en") return Language::en;
-  bad_request("--lang", fmt::format("expected one of ko, en, got \"{}\"", code));
+  bad_request("--lang", "expected one of ko, en, got \"{}\"", code);
 }
 
 void add_json(Fields& f, bool& json) { Options{f}("json", "print one JSON object", json); }
@@ -92,9 +92,9 @@ std::unique_ptr<train::RunFolder> take_folder(const std::string& folder, std::st
 
 void require_file(std::string_view option, const std::string& path) {
   const FileKind kind = as_bad_request(option, [&] { return kind_of_file(path); });
-  require(kind != FileKind::none, option, fmt::format("there is no file {}", path));
-  require(kind != FileKind::folder, option, fmt::format("expected a file, got the folder {}", path));
-  require(kind == FileKind::file, option, fmt::format("expected a regular file, got the device or pipe {}", path));
+  require(kind != FileKind::none, option, "there is no file {}", path);
+  require(kind != FileKind::folder, option, "expected a file, got the folder {}", path);
+  require(kind == FileKind::file, option, "expected a regular file, got the device or pipe {}", path);
 }
 
 fs::path last_run(std::string_view task) {
@@ -121,15 +121,13 @@ fs::path model_file(std::string_view where, std::string_view task, const std::st
   fs::path file = model.empty() ? last_run(task) / train::kModelFile : fs::path(model);
   const auto kind = [](const fs::path& path) { return as_bad_request("--model", [&] { return kind_of_file(path); }); };
   if (kind(file) == FileKind::folder) {
-    require(kind(file / train::kModelFile) != FileKind::none, "--model",
-            fmt::format("{} has no {}", file.string(), train::kModelFile));
+    require(kind(file / train::kModelFile) != FileKind::none, "--model", "{} has no {}", file.string(),
+            train::kModelFile);
     file /= train::kModelFile;
   }
   if (kind(file) == FileKind::none) {
-    bad_request(
-        where,
-        fmt::format("there is no file {}{}", file.string(),
-                    model.empty() ? fmt::format(" (train first: tapegrad train {}; or name a --model)", task) : ""));
+    bad_request(where, "there is no file {}{}", file.string(),
+                model.empty() ? fmt::format(" (train first: tapegrad train {}; or name a --model)", task) : "");
   }
   return file;
 }

@@ -71,13 +71,11 @@ class AnswerTask final : public TextTask {
   TextExample example_of(const Package& p) const override {
     std::vector<std::pair<std::string, std::string>> fields;
     for (const auto& [key, value] : p.fields)
-      if (std::find(std::begin(kAsked), std::end(kAsked), key) != std::end(kAsked) && value.size() <= kLongestTarget)
+      if (std::ranges::find(kAsked, key) != std::end(kAsked) && value.size() <= kLongestTarget)
         fields.emplace_back(key, value);
     fields.emplace_back("Package", p.name);
     fields.emplace_back("Description", p.synopsis);
-    std::sort(fields.begin(), fields.end(), [&](const auto& a, const auto& b) {
-      return text_hash(a.first + ' ' + p.name) < text_hash(b.first + ' ' + p.name);
-    });
+    std::ranges::sort(fields, {}, [&](const auto& field) { return text_hash(field.first + ' ' + p.name); });
     const std::size_t chosen = text_hash(p.name) % fields.size();
     TextExample example{.question = fields[chosen].first};
     for (std::size_t i = 0; i < fields.size(); ++i) {

@@ -57,7 +57,7 @@ class ClassifyTask final : public TextTask {
 
   bool encode_target(const TextOptions&, const TextExample& example, const TextCode& code,
                      EncodedExample& encoded) const override {
-    const auto found = std::find(code.classes.begin(), code.classes.end(), example.target);
+    const auto found = std::ranges::find(code.classes, example.target);
     encoded.target = {found == code.classes.end() ? 0 : found - code.classes.begin()};
     return found != code.classes.end();
   }
@@ -105,8 +105,8 @@ class ClassifyTask final : public TextTask {
                                     std::span<const TextExample> examples) const override {
     std::map<std::string, int64_t> counts;
     for (const TextExample& example : training) ++counts[example.target];
-    const auto most = std::max_element(counts.begin(), counts.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::ranges::max_element(counts, [](const auto& a, const auto& b) { return a.second < b.second; });
     return {examples.size(), most == counts.end() ? "" : most->first};
   }
 };

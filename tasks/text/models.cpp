@@ -22,8 +22,6 @@ void start_matrices(Model& model) {
     if (parameter->dim() > 1) nn::init::xavier_uniform(parameter);
 }
 
-int64_t segments_of(const TextModelConfig& config) { return (config.context + config.segment - 1) / config.segment; }
-
 nn::TransformerConfig token_encoder(const TextModelConfig& config) {
   const bool cut = config.encoder == TextEncoderKind::hierarchy;
   nn::TransformerConfig of = config.transformer(cut ? config.segment : config.context, config.num_hidden_layers);
@@ -64,7 +62,7 @@ Tensor masked_mean(const Tensor& x, const Tensor& mask) {
 // --- classifier ---
 
 SegmentEncoder::SegmentEncoder(const TextModelConfig& config)
-    : positions(segments_of(config), config.hidden_size),
+    : positions((config.context + config.segment - 1) / config.segment, config.hidden_size),
       layers(nn::repeat<nn::TransformerEncoderLayer>(config.segment_layers, config.transformer(1, 1))),
       norm(config.hidden_size) {}
 

@@ -1,5 +1,4 @@
 // Declares and checks the settings of the text tasks.
-#include <fmt/format.h>
 #include <tapegrad/tasks/text/options.h>
 
 #include <algorithm>
@@ -52,8 +51,7 @@ void resolve(TextOptions& o) {
   check_limits(fields_of(o));
   o.check();
   const int64_t width = o.config.hidden_size, heads = o.config.num_attention_heads;
-  require(width % heads == 0, "--hidden-size",
-          fmt::format("{} is not divisible by --num-attention-heads {}", width, heads));
+  require(width % heads == 0, "--hidden-size", "{} is not divisible by --num-attention-heads {}", width, heads);
   // However many processes there are: with the fewest gradients.
   require_memory("train", kModelAndBatch, training_bytes(o, o.accumulate));
 }

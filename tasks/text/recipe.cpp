@@ -1,5 +1,6 @@
 // Reads the data of a run, encodes it, evaluates its model, and says what a run is.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/fixed_math.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/checksum.h>
@@ -17,6 +18,8 @@
 namespace tapegrad::tasks {
 namespace {
 
+using drawing::escape_markup;
+
 constexpr int64_t kReported = 500;  // examples of the validation part that the report is about
 constexpr std::size_t kShown = 10;
 
@@ -29,8 +32,7 @@ uint64_t checksum_of(const std::vector<TextExample>& examples) {
 }
 
 std::vector<std::string> classes_from_json(std::string_view where, std::string_view text) {
-  const Json json =
-      json::parse(text, [&](const std::string& why) { fail(where, fmt::format("the list of classes {}", why)); });
+  const Json json = json::parse(text, [&](const std::string& why) { fail(where, "the list of classes {}", why); });
   const bool list =
       json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& one) { return one.is_string(); });
   if (!list) fail(where, "the list of classes is not a list of texts");
@@ -47,10 +49,6 @@ std::string shortened(std::string_view text) {
 }
 
 constexpr int64_t kTogether = 32;  // examples per batch of predictions
-
-void cut(std::vector<int64_t>& ids, int64_t most) {
-  if (static_cast<int64_t>(ids.size()) > most) ids.resize(static_cast<std::size_t>(most));
-}
 
 }  // namespace
 
@@ -80,8 +78,8 @@ EncodedExamples TextRecipe::encode_part(Part part) const {
   const std::string learnable = task().has_classes
                                     ? "whose label occurs in the train split"
                                     : fmt::format("whose answer is within --context {}", options_.config.context);
-  require(encoded.size() > 0, "--data",
-          fmt::format("the {} split has no example {}", kPartNames[static_cast<std::size_t>(part)], learnable));
+  require(encoded.size() > 0, "--data", "the {} split has no example {}", kPartNames[static_cast<std::size_t>(part)],
+          learnable);
   return encoded;
 }
 
@@ -90,7 +88,7 @@ void TextRecipe::open(const train::Checkpoint* saved) {
   const std::vector<TextExample>& examples = corpus_[Part::train];
   checksum_ = checksum_of(examples);
   require(saved == nullptr || saved->get<uint64_t>("examples") == checksum_, "train --resume",
-          fmt::format("the training examples in {} are not those that the run was started with", options_.data));
+          "the training examples in {} are not those that the run was started with", options_.data);
   vocabulary_ = saved != nullptr ? vocabulary_of(saved->get<std::string>("tokenizer"), "checkpoint")
                                  : TextVocabulary::train(examples, options_.config.vocab_size);
   if (task().has_classes) classes_ = classes_of(examples);
@@ -103,7 +101,7 @@ void TextRecipe::open(const train::Checkpoint* saved) {
 void TextRecipe::open_trained(const fs::path& path, const ModelText& text) {
   vocabulary_ = vocabulary_of(text_of(text, path, "tokenizer"), path.string());
   classes_ = classes_from_json(path.string(), text_of(text, path, "classes"));
-  require(!task().has_classes || !classes_.empty(), "--model", fmt::format("{} has no classes", path.string()));
+  require(!task().has_classes || !classes_.empty(), "--model", "{} has no classes", path.string());
 }
 
 void TextRecipe::make() {
@@ -173,9 +171,9 @@ std::string TextRecipe::sections() {
   for (std::size_t i = 0; i < std::min(kShown, predictions.size()); ++i) {
     const TextExample& example = examples[i];
     const std::string text = task().asks ? fmt::format("{}: {}", example.question, example.text) : example.text;
-    out += fmt::format("<tr><td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>\n",
-                       drawing::escape_markup(shortened(text)), drawing::escape_markup(example.target),
-                       predictions[i] == example.target ? "good" : "wrong", drawing::escape_markup(predictions[i]));
+    out += fmt::format("<tr><td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>\n", escape_markup(shortened(text)),
+                       escape_markup(example.target), predictions[i] == example.target ? "good" : "wrong",
+                       escape_markup(predictions[i]));
   }
   return out + "</table></div>\n";
 }
@@ -202,7 +200,7 @@ EncodedExamples encode(const TextOptions& o, std::span<const TextExample> exampl
     }
     const std::vector<int64_t> text = code.vocabulary.encode(example.text);
     one.text.insert(one.text.end(), text.begin(), text.end());
-    cut(one.text, o.config.context);
+    one.text.resize(std::min(one.text.size(), static_cast<std::size_t>(o.config.context)));
     one.asked = std::min(one.asked, static_cast<int64_t>(one.text.size()));
     if (one.text.empty()) one.text.push_back(TextVocabulary::kEnd);
     if (o.task->encode_target(o, example, code, one) || !complete) all.push_back(std::move(one));
@@ -217,9 +215,7 @@ std::vector<std::string> predict(const TextModel& model, const TextOptions& opti
   const std::vector<int64_t> lengths = encoded.lengths();
   std::vector<int64_t> order(lengths.size());
   std::iota(order.begin(), order.end(), int64_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return lengths[static_cast<std::size_t>(a)] < lengths[static_cast<std::size_t>(b)];
-  });
+  std::ranges::stable_sort(order, {}, [&](int64_t i) { return lengths[static_cast<std::size_t>(i)]; });
   std::vector<std::string> predictions(examples.size());
   for (std::size_t at = 0; at < order.size(); at += kTogether) {
     const auto indices = std::span(order).subspan(at, std::min<std::size_t>(kTogether, order.size() - at));

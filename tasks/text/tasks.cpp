@@ -1,6 +1,5 @@
 // The list of text tasks; no task depends on it.
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/tasks/text/task.h>
 
 #include <set>
@@ -25,7 +24,7 @@ std::vector<std::string> TextTask::baseline(std::span<const TextExample>, std::s
 const TextTask& text_task(std::string_view name) {
   for (const TextTask* task : text_tasks())
     if (task->words.name == name) return *task;
-  fail("task", fmt::format("expected a text task, got \"{}\"", name));
+  fail("task", "expected a text task, got \"{}\"", name);
 }
 
 std::vector<std::string> classes_of(std::span<const TextExample> examples) {

@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/train/data/collate.h>
 
 #include <algorithm>
@@ -32,13 +31,13 @@ Padded pad(std::span<const Tensor> sequences, double value) {
     const bool same = one.dtype() == first.dtype() && one.dim() == first.dim() && one.dim() > 0 &&
                       std::equal(one.shape().begin() + 1, one.shape().end(), first.shape().begin() + 1);
     if (!same) {
-      fail("pad", fmt::format("sequences may differ only in their first size: number 0 is {} {}, number {} is {} {}",
-                              str(first.shape()), name(first.dtype()), i, str(one.shape()), name(one.dtype())));
+      fail("pad", "sequences may differ only in their first size: number 0 is {} {}, number {} is {} {}", first.shape(),
+           first.dtype(), i, one.shape(), one.dtype());
     }
     lengths.push_back(one.size(0));
     packed.push_back(one.contiguous());
   }
-  const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  const int64_t longest = *std::ranges::max_element(lengths);
   Shape shape = first.shape();
   shape[0] = 1;
   const int64_t row = longest * shape.numel();
@@ -61,7 +60,7 @@ Padded pad(std::span<const std::vector<int64_t>> sequences, int64_t value) {
   if (sequences.empty()) fail("pad", "expected at least one sequence");
   std::vector<int64_t> lengths;
   for (const std::vector<int64_t>& one : sequences) lengths.push_back(static_cast<int64_t>(one.size()));
-  const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  const int64_t longest = *std::ranges::max_element(lengths);
   Padded out = empty_batch(lengths, {static_cast<int64_t>(sequences.size()), longest}, kInt64);
   int64_t* to = out.values.mutable_data<int64_t>();
   for (const std::vector<int64_t>& one : sequences) {

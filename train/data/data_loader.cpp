@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/thread_draws.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/tape.h>
@@ -9,8 +8,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <mutex>
-#include <numeric>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -36,8 +35,7 @@ BatchPlan::BatchPlan(int64_t examples, LoaderOptions options)
   require_in(kDataLoader, "the sampler's size", sampler_.size, kNotNegative);
   if (sampler_.order && sampler_.index_at) fail(kDataLoader, "expected a sampler with order or index_at, got both");
   if (!sampler_.order && !sampler_.index_at && sampler_.size > examples) {
-    fail(kDataLoader,
-         fmt::format("expected at most {} indices from a sequential sampler, got {}", examples, sampler_.size));
+    fail(kDataLoader, "expected at most {} indices from a sequential sampler, got {}", examples, sampler_.size);
   }
   prefetch_ = std::min(prefetch_, std::max<int64_t>(batches(), 1));
 }
@@ -47,36 +45,30 @@ int64_t BatchPlan::batches() const {
 }
 
 EpochOrder BatchPlan::draw(LoaderPosition& position, Generator& generator) const {
-  if (!sampler_.order && !sampler_.index_at) return {};
+  if (!sampler_.order && !sampler_.index_at) return std::identity();
   constexpr uint64_t kPositive = ~uint64_t{0} >> 1;
   if (!position.order_seed) position.order_seed = generator.random64() & kPositive;
-  if (sampler_.index_at) return {.list = {}, .index_at = sampler_.index_at(*position.order_seed)};
+  if (sampler_.index_at) return sampler_.index_at(*position.order_seed);
   Generator own(*position.order_seed);
   std::vector<int64_t> order = sampler_.order(own);
   if (static_cast<int64_t>(order.size()) != sampler_.size) {
-    fail(kDataLoader, fmt::format("expected {} indices from the sampler, got {}", sampler_.size, order.size()));
+    fail(kDataLoader, "expected {} indices from the sampler, got {}", sampler_.size, order.size());
   }
   check_indices(order, examples_);
-  return {.list = std::move(order), .index_at = {}};
+  return [order = std::move(order)](int64_t i) { return order[static_cast<std::size_t>(i)]; };
 }
 
 std::vector<int64_t> BatchPlan::indices(int64_t batch, const EpochOrder& order) const {
   const int64_t first = batch * batch_size_, count = std::min(batch_size_, sampler_.size - first);
   std::vector<int64_t> out(static_cast<std::size_t>(count));
-  if (order.index_at) {
-    std::generate(out.begin(), out.end(), [&, at = first]() mutable { return order.index_at(at++); });
-    check_indices(out, examples_);
-  } else if (order.list.empty()) {
-    std::iota(out.begin(), out.end(), first);
-  } else {
-    std::copy_n(order.list.begin() + first, count, out.begin());
-  }
+  std::ranges::generate(out, [&, at = first]() mutable { return order(at++); });
+  if (sampler_.index_at) check_indices(out, examples_);  // those of a list were checked when it was made
   return out;
 }
 
 void BatchPlan::check(const LoaderPosition& position) const {
   if (position.batch < 0 || position.batch > batches()) {
-    fail(kDataLoader, fmt::format("expected a position from batch 0 to {}, got {}", batches(), position.batch));
+    fail(kDataLoader, "expected a position from batch 0 to {}, got {}", batches(), position.batch);
   }
 }
 

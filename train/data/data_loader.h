@@ -35,11 +35,8 @@ struct LoaderPosition {
 
 namespace detail {
 
-// The indices of one epoch, in order: in a list, computed, or, without either, 0, 1, 2 ...
-struct EpochOrder {
-  std::vector<int64_t> list;
-  std::function<int64_t(int64_t position)> index_at;
-};
+// The index at each position of one epoch.
+using EpochOrder = std::function<int64_t(int64_t position)>;
 
 // What loaders of all datasets and batches share: which indices are in which batch.
 class BatchPlan {

@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/train/data/dataset.h>
@@ -12,8 +11,7 @@ namespace tapegrad::data {
 void detail::check_indices(std::span<const int64_t> indices, int64_t size) {
   for (const int64_t index : indices) {
     if (index < 0 || index >= size) {
-      fail("data",
-           fmt::format("expected an index from 0 to {} (the dataset has {} examples), got {}", size - 1, size, index));
+      fail("data", "expected an index from 0 to {} (the dataset has {} examples), got {}", size - 1, size, index);
     }
   }
 }
@@ -25,7 +23,7 @@ std::vector<std::vector<int64_t>> detail::random_parts(std::span<const int64_t> 
     require_in("random_split", "every size", part, kNotNegative);
     sum += part;
   }
-  if (sum != size) fail("random_split", fmt::format("expected sizes that add up to {}, got {}", size, sum));
+  if (sum != size) fail("random_split", "expected sizes that add up to {}, got {}", size, sum);
   std::vector<int64_t> order(static_cast<std::size_t>(size));
   generator.randperm(order.data(), size);
   std::vector<std::vector<int64_t>> parts;
@@ -39,8 +37,8 @@ std::vector<std::vector<int64_t>> detail::random_parts(std::span<const int64_t> 
 
 TensorDataset::TensorDataset(Tensor inputs, Tensor targets) : inputs_(std::move(inputs)), targets_(std::move(targets)) {
   if (inputs_.dim() == 0 || targets_.dim() == 0 || inputs_.size(0) != targets_.size(0)) {
-    fail("TensorDataset", fmt::format("expected inputs and targets with one row per example, got {} and {}",
-                                      str(inputs_.shape()), str(targets_.shape())));
+    fail("TensorDataset", "expected inputs and targets with one row per example, got {} and {}", inputs_.shape(),
+         targets_.shape());
   }
 }
 

@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/train/data/internal/permutation.h>
 #include <tapegrad/train/data/sampler.h>
@@ -22,9 +21,6 @@ constexpr uint64_t mixed_bits(uint64_t x) {
   x = (x ^ x >> 27) * 0x94d049bb133111ebu;
   return x ^ x >> 31;
 }
-
-// A number below `bound`, which is less than 2^32, from 64 random bits.
-constexpr uint64_t scaled(uint64_t bits, uint64_t bound) { return (bits >> 32) * bound >> 32; }
 
 }  // namespace
 
@@ -64,15 +60,15 @@ struct Part {
 std::vector<Part> parts_of_mixture(const std::vector<int64_t>& sizes, const std::vector<double>& weights) {
   constexpr std::string_view kMixed = "mixed";
   if (sizes.size() != weights.size() || sizes.empty())
-    fail(kMixed, fmt::format("expected a weight for each part, got {} for {}", weights.size(), sizes.size()));
+    fail(kMixed, "expected a weight for each part, got {} for {}", weights.size(), sizes.size());
   std::vector<Part> parts;
   int64_t begin = 0, first = 0;
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     require_in(kMixed, "the size of a part", sizes[p], {.least = 1});
     const double count = std::round(weights[p] * static_cast<double>(sizes[p]));
     if (!(weights[p] > 0 && count >= 1 && count + static_cast<double>(first) < 0x1p62)) {
-      fail(kMixed, fmt::format("expected a weight that gives an epoch of 1 to 2^62 indices, got {} for a part of {}",
-                               weights[p], sizes[p]));
+      fail(kMixed, "expected a weight that gives an epoch of 1 to 2^62 indices, got {} for a part of {}", weights[p],
+           sizes[p]);
     }
     parts.push_back({begin, sizes[p], first, static_cast<int64_t>(count)});
     begin += sizes[p];
@@ -92,8 +88,7 @@ Sampler mixed(const std::vector<int64_t>& sizes, const std::vector<double>& weig
             for (const Part& part : parts) within.emplace_back(part.size, seed + within.size() + 1);
             return [parts, within = std::move(within), order = Permutation(all, seed)](int64_t position) {
               const int64_t at = order(position);
-              const auto after = std::upper_bound(parts.begin(), parts.end(), at,
-                                                  [](int64_t i, const Part& part) { return i < part.first; });
+              const auto after = std::ranges::upper_bound(parts, at, {}, &Part::first);
               const auto p = static_cast<std::size_t>(after - parts.begin()) - 1;
               const Part& part = parts[p];
               const int64_t i = at - part.first, complete = part.count - part.count % part.size;
@@ -139,7 +134,7 @@ Sampler by_length(std::vector<int64_t> lengths, int64_t batch_size, int64_t pool
 
 Permutation::Permutation(int64_t size, uint64_t seed) : size_(static_cast<uint64_t>(size)), base_(1) {
   constexpr int64_t kMost = int64_t{1} << 62;
-  if (size < 0 || size > kMost) fail("permutation", fmt::format("expected size in [0, {}], got {}", kMost, size));
+  if (size < 0 || size > kMost) fail("permutation", "expected size in [0, {}], got {}", kMost, size);
   base_ = static_cast<uint64_t>(std::sqrt(static_cast<double>(size_)));
   while (base_ * base_ < size_) ++base_;
   for (uint64_t& key : keys_) key = mixed_bits(seed += 0x9e3779b97f4a7c15u);
@@ -150,7 +145,7 @@ int64_t Permutation::operator()(int64_t i) const {
   do {
     uint64_t left = at / base_, right = at % base_;
     for (const uint64_t key : keys_) {
-      uint64_t sum = left + scaled(mixed_bits(right ^ key), base_);
+      uint64_t sum = left + ((mixed_bits(right ^ key) >> 32) * base_ >> 32);  // a number below the base, below 2^32
       if (sum >= base_) sum -= base_;
       left = right;
       right = sum;

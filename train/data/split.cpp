@@ -19,8 +19,8 @@ struct Range {
 
 template <std::size_t N>
 bool among(const Range (&ranges)[N], uint32_t code) {
-  const Range* const found = std::partition_point(std::begin(ranges), std::end(ranges),
-                                                  [code](const Range& range) { return range.last < code; });
+  const Range* const found =
+      std::ranges::partition_point(ranges, [code](const Range& range) { return range.last < code; });
   return found != std::end(ranges) && found->first <= code;
 }
 
@@ -58,6 +58,15 @@ std::size_t run_end(std::string_view text, std::size_t at, CharacterClass is) {
   return at;
 }
 
+// The end of the white space that begins at `from`. Where it does not end the text, its last character, which the
+// following word begins with, does not belong to it, unless that is the only one.
+std::size_t spaces_end(std::string_view text, std::size_t from) {
+  const std::size_t end = run_end(text, from, CharacterClass::space);
+  std::size_t last = end - 1;
+  while (continues_character(text[last])) --last;
+  return end == text.size() || last == from ? end : last;
+}
+
 // The length of 's 't 're 've 'm 'll 'd at the start of `text`, or 0.
 std::size_t contraction(std::string_view text) {
   if (text.size() < 2 || text[0] != '\'') return 0;
@@ -85,16 +94,7 @@ std::size_t word_end(std::string_view text, std::size_t from) {
     const Classified second = classify(text, from + 1);
     if (second.is != CharacterClass::space) return run_end(text, from + 1, second.is);
   }
-  // White space up to the end of the text. Elsewhere without its last character, which the following word begins with,
-  // unless it is the only one.
-  std::size_t end = from, last = from;
-  while (end < text.size()) {
-    const Classified next = classify(text, end);
-    if (next.is != CharacterClass::space) break;
-    last = end;
-    end += next.bytes;
-  }
-  return end == text.size() || last == from ? end : last;
+  return spaces_end(text, from);
 }
 
 std::size_t word_cut(std::string_view text, std::size_t from, std::span<const std::string> special_tokens) {
@@ -171,14 +171,9 @@ std::size_t llama3_word_end(std::string_view text, std::size_t from) {
     return end;
   }
   // White space: up to its last newline; else as in GPT-2's pattern.
-  std::size_t end = from, last = from, newline = from;
-  while (class_at(end) == space && end < text.size()) {
-    last = end;
-    end += classify(text, end).bytes;
-    if (is_newline(text[last])) newline = end;
-  }
-  if (newline > from) return newline;
-  return end == text.size() || last == from ? end : last;
+  const std::string_view spaces = text.substr(from, run_end(text, from, space) - from);
+  const std::size_t newline = spaces.find_last_of("\r\n");
+  return newline == spaces.npos ? spaces_end(text, from) : from + newline + 1;
 }
 
 }  // namespace

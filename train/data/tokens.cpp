@@ -1,7 +1,7 @@
 // Token ids in memory and in token files: a safetensors file with one tensor of ids, which is written while the text is
 // encoded on all threads.
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/checksum.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
@@ -60,7 +60,7 @@ class TokenFileWriter {
     EncodedPiece piece;
     try {
       const std::vector<int64_t> ids = tokenizer.encode(text);
-      if (!ids.empty()) piece.largest = *std::max_element(ids.begin(), ids.end());
+      if (!ids.empty()) piece.largest = *std::ranges::max_element(ids);
       width_ == 2 ? narrow<uint16_t>(ids, piece.bytes) : narrow<uint32_t>(ids, piece.bytes);
     } catch (const EncodeError& e) {
       piece.error = std::make_exception_ptr(e.within_text(begin));
@@ -138,7 +138,7 @@ struct Tokens::Source {
     char* const narrow = reinterpret_cast<char*>(out + count) - static_cast<std::size_t>(count) * sizeof(T);
     const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
     if (file->read(offset + static_cast<uint64_t>(begin) * sizeof(T), bytes, narrow) < bytes) {
-      fail("text", fmt::format("{} has become shorter since it was opened", file->path()));
+      fail("text", "{} has become shorter since it was opened", file->path());
     }
     for (int64_t i = 0; i < count; ++i) {
       T id;
@@ -174,8 +174,8 @@ std::optional<T> number_of(const SafeTensorsFile& file, std::string_view name, i
   T number{};
   const char *const begin = found->second.data(), *const end = begin + found->second.size();
   if (const auto [last, error] = std::from_chars(begin, end, number, base); error != std::errc() || last != end) {
-    fail("text", fmt::format("{} is not a token file: expected a number as \"{}\" of its metadata, got \"{}\"",
-                             file.path(), name, found->second.substr(0, 40)));
+    fail("text", "{} is not a token file: expected a number as \"{}\" of its metadata, got \"{}\"", file.path(), name,
+         found->second.substr(0, 40));
   }
   return number;
 }
@@ -184,7 +184,7 @@ Tokens Tokens::open(const std::string& path) {
   const SafeTensorsFile file(path);
   const SafeTensorsFile::Entry* const entry = file.find("tokens");
   if (!entry || (entry->dtype != "U16" && entry->dtype != "U32") || entry->shape.rank() != 1) {
-    fail("text", fmt::format("{} is not a token file: expected a tensor \"tokens\", U16 or U32, with one axis", path));
+    fail("text", "{} is not a token file: expected a tensor \"tokens\", U16 or U32, with one axis", path);
   }
   auto source = std::make_shared<Source>();
   source->width = entry->dtype == "U16" ? 2 : 4;
@@ -204,56 +204,51 @@ int64_t Tokens::operator[](int64_t i) const {
 
 void Tokens::copy(int64_t begin, int64_t count, int64_t* out) const {
   if (begin < 0 || count < 0 || begin > size_ - count) {
-    fail("text", fmt::format("expected tokens within 0 to {}, got {} to {}", size_, begin, begin + count));
+    fail("text", "expected tokens within 0 to {}, got {} to {}", size_, begin, begin + count);
   }
   source_->copy(begin_ + begin, count, out);
 }
 
 Tokens Tokens::slice(int64_t begin, int64_t end) const {
   if (begin < 0 || begin > end || end > size_) {
-    fail("text", fmt::format("expected tokens within 0 to {}, got {} to {}", size_, begin, end));
+    fail("text", "expected tokens within 0 to {}, got {} to {}", size_, begin, end);
   }
   return Tokens(source_, begin_ + begin, end - begin);
 }
 
-template <class F>
-void Tokens::each_piece(const F& f) const {
+struct Tokens::Measured {
+  uint64_t sum = 0;
+  int64_t largest = -1;
+};
+
+// By a pass over all ids.
+Tokens::Measured Tokens::measured() const {
+  Measured all;
   std::vector<int64_t> piece(kIdsPerSum);
-  for (int64_t at = 0; at < size_;) {
-    const int64_t count = std::min(size_ - at, static_cast<int64_t>(piece.size()));
-    copy(at, count, piece.data());
-    f(std::span<const int64_t>(piece).first(static_cast<std::size_t>(count)));
-    at += count;
+  for (int64_t at = 0; at < size_; at += std::ssize(piece)) {
+    piece.resize(static_cast<std::size_t>(std::min(size_ - at, std::ssize(piece))));
+    copy(at, std::ssize(piece), piece.data());
+    all = {tapegrad::checksum(std::as_bytes(std::span(piece)), all.sum),
+           std::max(all.largest, *std::ranges::max_element(piece))};
   }
+  return all;
 }
 
 int64_t Tokens::largest() const {
-  if (source_->largest && size_ == source_->size) return *source_->largest;
-  int64_t largest = -1;
-  each_piece(
-      [&](std::span<const int64_t> ids) { largest = std::max(largest, *std::max_element(ids.begin(), ids.end())); });
-  return largest;
+  return source_->largest && size_ == source_->size ? *source_->largest : measured().largest;
 }
 
 uint64_t Tokens::checksum() const {
-  if (source_->checksum && size_ == source_->size) return *source_->checksum;
-  uint64_t sum = 0;
-  each_piece([&](std::span<const int64_t> ids) { sum = tapegrad::checksum(std::as_bytes(ids), sum); });
-  return sum;
+  return source_->checksum && size_ == source_->size ? *source_->checksum : measured().sum;
 }
 
 void Tokens::verify() const {
   if (!source_->checksum && !source_->largest) return;
-  uint64_t sum = 0;
-  int64_t largest = -1;
-  Tokens(source_, 0, source_->size).each_piece([&](std::span<const int64_t> ids) {
-    sum = tapegrad::checksum(std::as_bytes(ids), sum);
-    for (const int64_t id : ids) largest = std::max(largest, id);
-  });
+  const auto [sum, largest] = Tokens(source_, 0, source_->size).measured();
   if (sum != source_->checksum.value_or(sum) || largest != source_->largest.value_or(largest)) {
-    fail("text", fmt::format("{} is damaged: its ids do not match the checksum in its header (write it again: tapegrad "
-                             "tokenize --save)",
-                             source_->file->path()));
+    fail("text",
+         "{} is damaged: its ids do not match the checksum in its header (write it again: tapegrad tokenize --save)",
+         source_->file->path());
   }
 }
 
@@ -274,7 +269,7 @@ bool is_safetensors_file(const std::string& path) {
 int64_t write_token_file(const Tokenizer& tokenizer, const std::string& text_path, const std::string& path,
                          const TokenFileOptions& options) {
   std::error_code none;  // if there is no file yet, nothing is overwritten
-  if (fs::equivalent(text_path, path, none)) fail("write_token_file", fmt::format("{} is the text itself", path));
+  if (fs::equivalent(text_path, path, none)) fail("write_token_file", "{} is the text itself", path);
   const detail::InputFile text(text_path);
   require_plain_text(text_path, read_start_of_file(text_path, 512));
   detail::TextPieces pieces(text, 0, text.size(), options.piece,

@@ -41,8 +41,8 @@ class Tokens {
  private:
   struct Source;
   Tokens(std::shared_ptr<const Source> source, int64_t begin, int64_t size);
-  template <class F>
-  void each_piece(const F& f) const;
+  struct Measured;
+  Measured measured() const;
   std::shared_ptr<const Source> source_;
   int64_t begin_ = 0, size_ = 0;
 };

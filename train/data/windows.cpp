@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/train/data/windows.h>
 
 #include <algorithm>
@@ -10,14 +9,14 @@ namespace tapegrad::data {
 Windows::Windows(std::vector<Tokens> texts, int64_t length, int64_t stride)
     : texts_(std::move(texts)), begins_{0}, length_(length), stride_(stride) {
   if (length < 1 || stride < 1) {
-    fail("text", fmt::format("expected length and stride of windows >= 1, got {} and {}", length, stride));
+    fail("text", "expected length and stride of windows >= 1, got {} and {}", length, stride);
   }
   if (texts_.empty()) fail("text", "expected one or more sequences of tokens, got none");
   for (const Tokens& tokens : texts_) {
     if (tokens.size() <= length) {
-      fail("text", fmt::format("expected a text of at least {2} tokens for windows of {1}, got {0} (a longer text, or "
-                               "a shorter context)",
-                               tokens.size(), length, length + 1));
+      fail("text",
+           "expected a text of at least {2} tokens for windows of {1}, got {0} (a longer text, or a shorter context)",
+           tokens.size(), length, length + 1);
     }
     begins_.push_back(begins_.back() + (tokens.size() - length - 1) / stride + 1);
   }
@@ -30,18 +29,11 @@ std::vector<int64_t> Windows::sizes() const {
 }
 
 void Windows::copy(int64_t window, int64_t* inputs, int64_t* targets) const {
-  std::vector<int64_t> both;
-  copy(window, inputs, targets, both);
-}
-
-// `both` is room for inputs and the last target, which are read at once.
-void Windows::copy(int64_t window, int64_t* inputs, int64_t* targets, std::vector<int64_t>& both) const {
   if (window < 0 || window >= size()) {
-    fail("text", fmt::format("expected a window from 0 to {}, got {}", size() - 1, window));
+    fail("text", "expected a window from 0 to {}, got {}", size() - 1, window);
   }
-  const auto text =
-      static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), window) - begins_.begin()) - 1;
-  both.resize(static_cast<std::size_t>(length_) + 1);
+  const auto text = static_cast<std::size_t>(std::ranges::upper_bound(begins_, window) - begins_.begin()) - 1;
+  std::vector<int64_t> both(static_cast<std::size_t>(length_) + 1);  // inputs and the last target, read at once
   texts_[text].copy((window - begins_[text]) * stride_, length_ + 1, both.data());
   std::copy_n(both.data(), length_, inputs);
   std::copy_n(both.data() + 1, length_, targets);
@@ -57,9 +49,8 @@ TextBatch Windows::batch(std::span<const int64_t> windows) const {
   const TextBatch out{Tensor::empty(shape, kInt64), Tensor::empty(shape, kInt64)};
   int64_t* inputs = out.inputs.mutable_data<int64_t>();
   int64_t* targets = out.targets.mutable_data<int64_t>();
-  std::vector<int64_t> both;
   for (const int64_t window : windows) {
-    copy(window, inputs, targets, both);
+    copy(window, inputs, targets);
     inputs += length_;
     targets += length_;
   }

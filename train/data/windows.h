@@ -36,7 +36,6 @@ class Windows {
   TextBatch batch(std::span<const int64_t> windows) const;
 
  private:
-  void copy(int64_t window, int64_t* inputs, int64_t* targets, std::vector<int64_t>& both) const;
   std::vector<Tokens> texts_;
   std::vector<int64_t> begins_;  // the first window of each sequence, and the number of all
   int64_t length_, stride_;

@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/train/drawing/charts.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ constexpr std::size_t kColours = 8;                                 // svg.cpp h
 void require_values(std::string_view where, std::string_view series, std::size_t values, std::size_t count,
                     std::string_view what, std::string_view of) {
   if (values == count) return;
-  fail(where, fmt::format("expected one {} per {} in the series \"{}\", got {} {} and {} values", what, of, series,
-                          count, of == "label" ? "labels" : of, values));
+  fail(where, "expected one {} per {} in the series \"{}\", got {} {} and {} values", what, of, series, count,
+       of == "label" ? "labels" : of, values);
 }
 
 bool joins(Series::Mark mark) { return mark == Series::Mark::line || mark == Series::Mark::dashes; }
@@ -96,7 +96,7 @@ struct Axis {
     const int step = 1 + (last - first) / 8;
     std::vector<Tick> ticks;
     const auto crowded = [&](double v) {
-      return std::any_of(ticks.begin(), ticks.end(), [&](const Tick& t) {
+      return std::ranges::any_of(ticks, [&](const Tick& t) {
         return !t.label.empty() && std::fabs(part(t.value) - part(v)) * pixels < label;
       });
     };
@@ -158,8 +158,7 @@ Scale scale_of(const LineChart& chart) {
   take_values(scale, chart);
   Range &x = scale.x.range, &y = scale.y.range;
   x.settle();
-  const bool marks =
-      std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return !joins(s.mark); });
+  const bool marks = std::ranges::any_of(chart.series, [](const Series& s) { return !joins(s.mark); });
   if (marks) {  // room for the marks at the edges
     if (!scale.x.log && !chart.equal) x.widen(x.high - x.low + 1);
     const double room = log_y ? 0 : 0.1 * (y.high - y.low);
@@ -313,15 +312,14 @@ void write_references(std::string& out, const std::vector<Reference>& references
 // nearest to the strip.
 void write_tips(std::string& out, const LineChart& chart, const Scale& scale) {
   const auto is_dots = [](const Series& series) { return series.mark == Series::Mark::dots; };
-  if (std::all_of(chart.series.begin(), chart.series.end(), is_dots)) return;  // dots have titles of their own
+  if (std::ranges::all_of(chart.series, is_dots)) return;  // dots have titles of their own
   constexpr std::size_t kStrips = 120;
   const double wide = scale.x.pixels / kStrips;
   std::vector<std::string> titles(kStrips);
   for (std::size_t i = 0; i < kStrips; ++i) {
     const auto far = [&](double x) { return std::fabs(scale.at_x(x) - kLeft - wide * (static_cast<double>(i) + 0.5)); };
     for (const Series& series : chart.series) {
-      const auto at =
-          std::min_element(series.x.begin(), series.x.end(), [&](double a, double b) { return far(a) < far(b); });
+      const auto at = std::ranges::min_element(series.x, [&](double a, double b) { return far(a) < far(b); });
       const double y = at == series.x.end() ? NAN : series.y[static_cast<std::size_t>(at - series.x.begin())];
       if (!std::isfinite(y)) continue;
       titles[i] += fmt::format("{}{} {:.6g}, {}: {:.6g}", titles[i].empty() ? "" : "\n", chart.x_label, *at,
@@ -389,7 +387,7 @@ Drawing draw(const LineChart& chart) {
   constexpr double kLabel = 13;
   const std::string_view log = " (log)";
   write_y_axis(out.body, scale, scale.y.ticks(5, kLabel), chart.y_label + std::string(scale.y.log ? log : ""));
-  const bool means = std::any_of(chart.series.begin(), chart.series.end(), [&](const Series& s) {
+  const bool means = std::ranges::any_of(chart.series, [&](const Series& s) {
     return !s.faint && joins(s.mark) && s.x.size() > 1 && groups.together(s.x[0], s.x[1]);
   });
   write_x_axis(out.body, scale,

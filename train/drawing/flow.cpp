@@ -1,6 +1,6 @@
 // Lays out flow charts: first the positions of all parts of a column, then their drawing.
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/train/drawing/flow.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ struct FlowLayout {
 };
 
 void require_step(bool right, std::string_view what, std::size_t step, std::size_t index) {
-  if (!right) fail("flow_chart", fmt::format("step {} {} {}, which is not possible there", step, what, index));
+  if (!right) fail("flow_chart", "step {} {} {}, which is not possible there", step, what, index);
 }
 
 void check_flow(const FlowChart& chart) {
@@ -73,8 +73,8 @@ void check_flow(const FlowChart& chart) {
     std::size_t next = beside;
     for (const FlowFrame& frame : column.frames) {
       if (frame.first < next || frame.last < frame.first || frame.last >= count) {
-        fail("flow_chart", fmt::format("expected a frame around steps from {} on, of {} steps, got one around {} to {}",
-                                       next, count, frame.first, frame.last));
+        fail("flow_chart", "expected a frame around steps from {} on, of {} steps, got one around {} to {}", next,
+             count, frame.first, frame.last);
       }
       next = frame.last + 1;
     }
@@ -97,11 +97,6 @@ void break_lines(const FlowStep& step, Placed& at) {
     for (std::string& part : broken(line, kInside, Type::code, "    ")) at.code.push_back(std::move(part));
 }
 
-bool is_added_later(const FlowColumn& column, std::size_t step) {
-  return std::any_of(column.steps.begin(), column.steps.end(),
-                     [step](const FlowStep& later) { return later.adds == step; });
-}
-
 FlowLayout layout_of(const FlowColumn& column) {
   FlowLayout out;
   out.column = &column;
@@ -114,11 +109,10 @@ FlowLayout layout_of(const FlowColumn& column) {
       y += 18;
       flows = true;
     }
-    const auto frame =
-        std::find_if(column.frames.begin(), column.frames.end(), [i](const FlowFrame& f) { return f.first == i; });
+    const auto frame = std::ranges::find(column.frames, i, &FlowFrame::first);
     Placed& at = out.steps.emplace_back();
     if (!step.feeds) {
-      const bool branches = is_added_later(column, i);
+      const bool branches = std::ranges::any_of(column.steps, [i](const FlowStep& s) { return s.adds == i; });
       if (frame != column.frames.end()) {
         out.frames.push_back(y + kGap - 4);
         y += kGap - 4 + kFrameLine;
@@ -133,9 +127,7 @@ FlowLayout layout_of(const FlowColumn& column) {
     at.top = y;
     y = at.bottom = y + height_of(step, at);
     if (step.feeds) y += 24;
-    const bool ends =
-        std::any_of(column.frames.begin(), column.frames.end(), [i](const FlowFrame& f) { return f.last == i; });
-    if (ends) y += 22;
+    if (std::ranges::find(column.frames, i, &FlowFrame::last) != column.frames.end()) y += 22;
   }
   if (!flows) {  // a column without steps
     out.input = y + 12;

@@ -1,6 +1,6 @@
 // Heatmaps, and small images: cells in shades.
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/limits.h>
 #include <tapegrad/train/drawing/heatmap.h>
 #include <tapegrad/train/drawing/images.h>
@@ -171,13 +171,13 @@ void write_tips(std::string& out, const Heatmap& map, const Layout& at) {
 void check(const Images& what) {
   const Tensor& x = what.images;
   if (!is_floating(x.dtype()) || !(x.dim() == 3 || (x.dim() == 4 && x.size(1) == 1)))
-    fail("images", fmt::format("expected floating images [N, H, W] or [N, 1, H, W], got {}", str(x.shape())));
+    fail("images", "expected floating images [N, H, W] or [N, 1, H, W], got {}", x.shape());
   require_in("images", "columns", what.columns, {.least = 1});
   const auto count = static_cast<std::size_t>(x.size(0));
   if ((!what.captions.empty() && what.captions.size() != count) ||
       (!what.marked.empty() && what.marked.size() != count)) {
-    fail("images", fmt::format("expected one caption and mark per image, got {} and {} for {} images",
-                               what.captions.size(), what.marked.size(), count));
+    fail("images", "expected one caption and mark per image, got {} and {} for {} images", what.captions.size(),
+         what.marked.size(), count);
   }
 }
 
@@ -186,8 +186,8 @@ void check(const Images& what) {
 Drawing draw(const Heatmap& map) {
   const std::size_t rows = map.row_labels.size(), columns = map.column_labels.size(), cells = rows * columns;
   if (map.values.size() != cells || (!map.texts.empty() && map.texts.size() != cells)) {
-    fail("heatmap", fmt::format("expected {} values and texts for {} rows and {} columns, got {} and {}", cells, rows,
-                                columns, map.values.size(), map.texts.size()));
+    fail("heatmap", "expected {} values and texts for {} rows and {} columns, got {} and {}", cells, rows, columns,
+         map.values.size(), map.texts.size());
   }
   const Layout at = layout_of(map);
   const double right = at.left + at.wide() + std::max(20.0, widest(map.column_labels) / 2 + 4);

@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/drawing/tables.h>
@@ -47,7 +47,7 @@ constexpr Codes kNone[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x300, 0x36f},  
                            {0x20d0, 0x20ff}, {0xd7b0, 0xd7ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xfeff, 0xfeff}};
 
 bool is_one_of(std::span<const Codes> ranges, uint32_t code) {
-  return std::any_of(ranges.begin(), ranges.end(), [&](Codes r) { return r.first <= code && code <= r.last; });
+  return std::ranges::any_of(ranges, [&](Codes r) { return r.first <= code && code <= r.last; });
 }
 
 // The longest start of the text, in bytes, that fits into so many columns.
@@ -93,8 +93,8 @@ std::string grouped(int64_t number) {
 
 std::string bracket_table(const Tensor& x, const BracketTable& how) {
   if (x.numel() != static_cast<int64_t>(how.rows.size() * how.columns.size())) {
-    fail("bracket_table", fmt::format("expected {} rows and {} columns, got a tensor {}", how.rows.size(),
-                                      how.columns.size(), str(x.shape())));
+    fail("bracket_table", "expected {} rows and {} columns, got a tensor {}", how.rows.size(), how.columns.size(),
+         x.shape());
   }
   const std::vector<double> values = x.to(kFloat64).to_vector<double>();
   std::string out(static_cast<std::size_t>(how.width), ' ');
@@ -181,8 +181,8 @@ std::string shaded_maps(const std::vector<ShadedMap>& maps) {
   const std::size_t columns = rows == 0 ? 0 : maps.front().weights.size() / rows;
   for (const ShadedMap& map : maps) {
     if (map.row_labels.size() != rows || map.weights.size() != rows * columns) {
-      fail("shaded_maps", fmt::format("expected {} rows and {} columns in every map, got {} rows and {} weights", rows,
-                                      columns, map.row_labels.size(), map.weights.size()));
+      fail("shaded_maps", "expected {} rows and {} columns in every map, got {} rows and {} weights", rows, columns,
+           map.row_labels.size(), map.weights.size());
     }
   }
   std::size_t label = 2, name = 0;

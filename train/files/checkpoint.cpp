@@ -1,7 +1,7 @@
 // Writes and reads checkpoints.
 // build: fuzzed
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/train/checkpoint.h>
 #include <tapegrad/train/data/utf8.h>
@@ -55,15 +55,14 @@ void Checkpoint::restore(std::string_view name, Generator& generator) const { ge
 
 const std::vector<std::byte>& Checkpoint::bytes_named(std::string_view name) const {
   const auto found = bytes.find(name);
-  if (found == bytes.end()) fail(kCheckpoint, fmt::format("it has no bytes named \"{}\"", name));
+  if (found == bytes.end()) fail(kCheckpoint, "it has no bytes named \"{}\"", name);
   return found->second;
 }
 
 void Checkpoint::set_text(std::string_view name, std::string_view value) {
   for (const std::string_view text : {name, value})
     if (!utf8::is_valid(text.begin(), text.end()))
-      fail(kCheckpoint,
-           fmt::format("expected the field \"{}\" in UTF-8 (put other bytes into `bytes`)", data::valid_utf8(name)));
+      fail(kCheckpoint, "expected the field \"{}\" in UTF-8 (put other bytes into `bytes`)", data::valid_utf8(name));
   fields.insert_or_assign(std::string(name), std::string(value));
 }
 
@@ -72,7 +71,7 @@ std::string Checkpoint::text_of(double value) { return fmt::format("{}", value);
 template <class T>
 T Checkpoint::get(std::string_view name) const {
   const auto found = fields.find(std::string(name));
-  if (found == fields.end()) fail(kCheckpoint, fmt::format("it has no field \"{}\"", name));
+  if (found == fields.end()) fail(kCheckpoint, "it has no field \"{}\"", name);
   const std::string& text = found->second;
   if constexpr (std::is_same_v<T, std::string>) {
     return text;
@@ -80,8 +79,8 @@ T Checkpoint::get(std::string_view name) const {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size()) {
-      fail(kCheckpoint, fmt::format("expected {} as field \"{}\", got \"{}\"",
-                                    std::is_integral_v<T> ? "a whole number" : "a number", name, text.substr(0, 80)));
+      fail(kCheckpoint, "expected {} as field \"{}\", got \"{}\"",
+           std::is_integral_v<T> ? "a whole number" : "a number", name, text.substr(0, 80));
     }
     return value;
   }
@@ -94,8 +93,7 @@ template std::string Checkpoint::get(std::string_view) const;
 void Checkpoint::save(const Destination& to) const {
   std::map<std::string, std::string> metadata = fields;
   const auto add = [&](const char* name, const std::string& text) {
-    if (!metadata.emplace(name, text).second)
-      fail(kCheckpoint, fmt::format("expected another name for a field, got \"{}\"", name));
+    if (!metadata.emplace(name, text).second) fail(kCheckpoint, "expected another name for a field, got \"{}\"", name);
   };
   add(kKind, shards ? kInShards : kThisKind);
   if (shards) add(kShards, shards->text());
@@ -112,15 +110,15 @@ Checkpoint Checkpoint::load(const std::string& path) {
 Checkpoint Checkpoint::open(const std::string& path) {
   if (is_old(path)) {
     fail(kCheckpoint,
-         fmt::format("{}: written by tapegrad 0.1.0 in the format before safetensors, which this version does "
-                     "not read (finish the run with that version, or start a new one)",
-                     path));
+         "{}: written by tapegrad 0.1.0 in the format before safetensors, which this version does not read (finish the "
+         "run with that version, or start a new one)",
+         path);
   }
   const SafeTensorsFile file(path);
   const auto kind = file.metadata().find(kKind);
   const bool in_shards = kind != file.metadata().end() && kind->second == kInShards;
   if (!file.has_checksums() || kind == file.metadata().end() || (!in_shards && kind->second != kThisKind))
-    fail(kCheckpoint, fmt::format("{}: not a checkpoint of tapegrad, or damaged in its header", path));
+    fail(kCheckpoint, "{}: not a checkpoint of tapegrad, or damaged in its header", path);
   Checkpoint out;
   out.fields = file.metadata();
   out.fields.erase(kKind);
@@ -147,7 +145,7 @@ void save_checked(const Destination& to, const NamedTensors& tensors,
 SafeTensors load_checked(const std::string& path) {
   const SafeTensorsFile file(path);
   if (!file.has_checksums() && !has_old_checksum(file))
-    fail("model", fmt::format("{}: its header has no checksum (damaged, or not written by tapegrad?)", path));
+    fail("model", "{}: its header has no checksum (damaged, or not written by tapegrad?)", path);
   SafeTensors out{{}, file.metadata()};
   for (const SafeTensorsFile::Entry& entry : file.entries()) out.tensors.push_back({entry.name, file.read(entry)});
   return out;

@@ -1,6 +1,5 @@
 // Writes and shortens event files: records with checksums, whose contents are messages of Protocol Buffers.
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/train/data/utf8.h>
 #include <tapegrad/train/events.h>
@@ -134,8 +133,8 @@ int64_t bytes_of_events(const AppendFile& file, int64_t steps) {
   std::size_t at = 0;
   for (int64_t number = 1; all.size() - at >= kRecordHead; ++number) {
     const auto refuse = [&](std::string_view what) {
-      fail("events", fmt::format("{}, record {}: {} (without this file, the run continues and begins a new one)",
-                                 file.path(), number, what));
+      fail("events", "{}, record {}: {} (without this file, the run continues and begins a new one)", file.path(),
+           number, what);
     };
     const auto length = raw_at<uint64_t>(all, at);
     if (raw_at<uint32_t>(all, at + sizeof length) != masked_crc(all.substr(at, sizeof length)))
@@ -203,7 +202,7 @@ EventWriter::EventWriter(const Destination& file, int64_t steps, std::function<d
 }
 
 void EventWriter::write(int64_t step, std::string_view summary) {
-  if (step < 0) fail("events", fmt::format("expected a step of at least 0, got {}", step));
+  if (step < 0) fail("events", "expected a step of at least 0, got {}", step);
   file_.append(record_of(double_field(kTime, now_()) + integer_field(kStep, step) + bytes_field(kSummary, summary)));
 }
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/descriptor.h>
 #include <tapegrad/train/files.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace tapegrad::train {
 namespace {
 
 [[noreturn]] void fail_system(std::string_view action, const fs::path& path, int code) {
-  fail("file", fmt::format("{} {}: {}", action, path.string(), std::strerror(code)));
+  fail("file", "{} {}: {}", action, path.string(), std::strerror(code));
 }
 
 void write_all(int file, std::span<const std::byte> bytes, const fs::path& path) {
@@ -42,7 +42,7 @@ AppendFile::AppendFile(const Destination& to) : path_(to.path()) {
     constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     Descriptor file(::openat(folder.get(), name.c_str(), kFlags, 0666));
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0) fail_system("cannot write", path_, errno);
-    if (!S_ISREG(status.st_mode)) fail("file", fmt::format("cannot write {}: expected a regular file", path_));
+    if (!S_ISREG(status.st_mode)) fail("file", "cannot write {}: expected a regular file", path_);
     if (status.st_nlink > 1)
       replace_file(to, read_stream(file.get(), path_, 0));
     else
@@ -73,7 +73,7 @@ RunFolder::RunFolder(const fs::path& folder, Use use) : path_(folder) {
   Descriptor taken(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (taken.get() < 0) fail_system("cannot use as a folder", folder, errno);
   if (use == Use::writes && ::flock(taken.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    fail("file", fmt::format("another process is training in {} (choose another folder)", folder.string()));
+    fail("file", "another process is training in {} (choose another folder)", folder.string());
   if (use == Use::writes) reserve(1);
   file_ = taken.release();
 }
@@ -91,9 +91,10 @@ fs::path RunFolder::now() const {
   const fs::path moved = fs::read_symlink(fmt::format("/proc/self/fd/{}", file_), unknown);
   if (!unknown && is_own(moved)) return moved;
   if (replaced)
-    fail("file", fmt::format("{} is no longer the folder in which this run began, which was moved or removed (the "
-                             "files of the other run are unchanged)",
-                             path_.string()));
+    fail("file",
+         "{} is no longer the folder in which this run began, which was moved or removed (the files of the other run "
+         "are unchanged)",
+         path_.string());
   return path_;  // it was removed: writing will say so
 }
 

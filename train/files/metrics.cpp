@@ -1,6 +1,6 @@
 // Writes, shortens and reads metrics.jsonl.
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/train/metrics.h>
 
@@ -17,12 +17,10 @@ void each_line(const std::string& path, std::string_view text, const F& line) {
   for (int64_t number = 1;; ++number) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) return;
-    const auto refuse = [&](const std::string& why) {
-      fail("metrics", fmt::format("{}, line {}: {}", path, number, why));
-    };
+    const auto refuse = [&](const std::string& why) { fail("metrics", "{}, line {}: {}", path, number, why); };
     const Json object = json::parse(text.substr(begin, end - begin), refuse);
     if (!object["step"].is_number_integer() && !object["epoch"].is_number_integer() && !object["bits"].is_string())
-      fail("metrics", fmt::format("{}, line {}: expected the object of a step or an epoch", path, number));
+      fail("metrics", "{}, line {}: expected the object of a step or an epoch", path, number);
     if (!line(object, static_cast<int64_t>(end + 1))) return;
     begin = end + 1;
   }
@@ -35,7 +33,7 @@ void require_metrics(const std::string& path, std::string_view text) {
   if (text.find('\n') != text.npos) {
     each_line(path, text, [](const Json&, int64_t) { return false; });
   } else if (!begins("{\"step\":") && !begins("{\"epoch\":") && !begins("{\"bits\":")) {
-    fail("metrics", fmt::format("{}: expected the lines of a run (without this file, the run begins a new one)", path));
+    fail("metrics", "{}: expected the lines of a run (without this file, the run begins a new one)", path);
   }
 }
 
@@ -49,23 +47,23 @@ int64_t bytes_of_steps(const AppendFile& file, int64_t steps, int64_t steps_per_
       const auto step = object["step"].get<int64_t>();
       if (kept == 0 && step > 0) seen = step - 1, epochs = seen / steps_per_epoch;
       if (step > steps) return false;
-      if (step != ++seen) fail("metrics", fmt::format("{}: expected step {}, got step {}", path, seen, step));
+      if (step != ++seen) fail("metrics", "{}: expected step {}, got step {}", path, seen, step);
     } else if (object.contains("bits")) {
       return false;  // of the run before
     } else {
       const auto epoch = object["epoch"].get<int64_t>();
       if ((epoch + 1) * steps_per_epoch > steps) return false;
-      if (epoch != epochs++)
-        fail("metrics", fmt::format("{}: expected epoch {}, got epoch {}", path, epochs - 1, epoch));
+      if (epoch != epochs++) fail("metrics", "{}: expected epoch {}, got epoch {}", path, epochs - 1, epoch);
     }
     kept = end;
     return seen < steps || epochs < steps / steps_per_epoch;
   });
   if (text.empty() || seen > steps) return 0;
   if (seen < steps || epochs < steps / steps_per_epoch)
-    fail("metrics", fmt::format("{} ends at step {} (epoch lines: {}), but the checkpoint is of step {} (without this "
-                                "file, the run continues and begins a new one)",
-                                path, seen, epochs, steps));
+    fail("metrics",
+         "{} ends at step {} (epoch lines: {}), but the checkpoint is of step {} (without this file, the run continues "
+         "and begins a new one)",
+         path, seen, epochs, steps);
   return kept;
 }
 

@@ -1,7 +1,7 @@
 // Writes and reads the shards of checkpoints.
 // build: fuzzed
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/ops.h>
@@ -76,9 +76,7 @@ void remove_shards(const std::string& folder, const std::vector<Shard>& but) {
 }
 
 Shards::Shards(const std::string& path, const std::string& text) : path_(path) {
-  const auto refuse = [&](const std::string& why) {
-    fail(kWhere, fmt::format("{}: its list of shards {}", path, why));
-  };
+  const auto refuse = [&](const std::string& why) { fail(kWhere, "{}: its list of shards {}", path, why); };
   const json in = tapegrad::json::parse(text, refuse);
   try {
     for (const json& one : in.at("shards"))
@@ -131,15 +129,14 @@ const SafeTensorsFile& Shards::file_of(std::size_t rank) const {
   const Shard& shard = shards_[rank];
   const std::string path = fs::path(path_).parent_path() / kShardFolder / shard.name;
   if (kind_of_file(path) != FileKind::file)
-    fail(kWhere, fmt::format("{}: its shard {} is missing (the folder {} belongs to the checkpoint)", path_, path,
-                             kShardFolder));
+    fail(kWhere, "{}: its shard {} is missing (the folder {} belongs to the checkpoint)", path_, path, kShardFolder);
   std::error_code unknown;
   if (const uint64_t bytes = fs::file_size(path, unknown); bytes != shard.bytes)
-    fail(kWhere, fmt::format("{}: damaged, or of another checkpoint than {}: expected {} bytes, got {}", path, path_,
-                             shard.bytes, bytes));
+    fail(kWhere, "{}: damaged, or of another checkpoint than {}: expected {} bytes, got {}", path, path_, shard.bytes,
+         bytes);
   auto opened = std::make_unique<SafeTensorsFile>(path);
   if (checksum_of(*opened) != shard.checksum)
-    fail(kWhere, fmt::format("{}: of another checkpoint than {} (its header has another checksum)", path, path_));
+    fail(kWhere, "{}: of another checkpoint than {} (its header has another checksum)", path, path_);
   return *(open_[rank] = std::move(opened));
 }
 
@@ -153,8 +150,8 @@ Tensor Shards::read(const std::string& name, int64_t begin, int64_t end) const {
     const SafeTensorsFile& file = file_of(static_cast<std::size_t>(part.rank));
     const SafeTensorsFile::Entry* const entry = file.find(name);
     if (!entry || entry->shape.numel() != part.end - part.begin)
-      fail(kWhere, fmt::format("{}: expected elements {} to {} of \"{}\", as {} says", file.path(), part.begin,
-                               part.end, name, path_));
+      fail(kWhere, "{}: expected elements {} to {} of \"{}\", as {} says", file.path(), part.begin, part.end, name,
+           path_);
     const Tensor found = file.read(*entry);
     if (from == begin && to == end) return found.view({to - from}, {1}, from - part.begin);
     if (!out.defined()) out = Tensor::empty({end - begin}, found.dtype());

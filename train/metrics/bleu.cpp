@@ -56,7 +56,7 @@ Bleu score_of(const Statistics& s, bool only_possible_orders) {
                         : s.length == 0
                             ? 0
                             : fixed::exp(1 - static_cast<double>(s.reference_length) / static_cast<double>(s.length));
-  if (std::all_of(s.shared.begin(), s.shared.end(), [](int64_t n) { return n == 0; })) return out;
+  if (std::ranges::all_of(s.shared, [](int64_t n) { return n == 0; })) return out;
   std::size_t orders = 4;
   double smoothing = 1, logs = 0;
   for (std::size_t n = 0; n < 4 && s.total[n] > 0; ++n) {

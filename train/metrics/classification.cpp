@@ -1,6 +1,6 @@
 // Counts, scores and draws confusion matrices.
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/train/drawing/heatmap.h>
 #include <tapegrad/train/metrics/classification.h>
 
@@ -23,8 +23,7 @@ ConfusionMatrix::ConfusionMatrix(std::vector<std::string> classes)
 std::size_t ConfusionMatrix::at(int64_t expected, int64_t predicted) const {
   const auto classes = static_cast<int64_t>(classes_.size());
   for (const int64_t one : {expected, predicted})
-    if (one < 0 || one >= classes)
-      fail("confusion_matrix", fmt::format("expected a class from 0 to {}, got {}", classes - 1, one));
+    if (one < 0 || one >= classes) fail("confusion_matrix", "expected a class from 0 to {}, got {}", classes - 1, one);
   return static_cast<std::size_t>(expected * classes + predicted);
 }
 
@@ -70,10 +69,10 @@ drawing::Drawing draw(const ConfusionMatrix& matrix, std::string_view title, int
   std::iota(shown.begin(), shown.end(), int64_t{0});
   const bool cut = static_cast<int64_t>(shown.size()) > most;
   if (cut) {
-    std::stable_sort(shown.begin(), shown.end(),
-                     [&](int64_t a, int64_t b) { return matrix.examples_of(a) > matrix.examples_of(b); });
+    std::ranges::stable_sort(shown,
+                             [&](int64_t a, int64_t b) { return matrix.examples_of(a) > matrix.examples_of(b); });
     shown.resize(static_cast<std::size_t>(most));
-    std::sort(shown.begin(), shown.end());
+    std::ranges::sort(shown);
   }
   drawing::Heatmap map{.title = std::string(title), .row_axis = "class", .column_axis = "predicted class"};
   if (cut) map.title += fmt::format(": the {} largest of {} classes", most, matrix.classes().size());

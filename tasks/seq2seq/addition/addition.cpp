@@ -1,5 +1,6 @@
 // Draws addition problems, records those drawn in training, and parses expressions.
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/mask.h>
 #include <tapegrad/tasks/seq2seq/addition/addition.h>
@@ -57,7 +58,7 @@ class ExpressionReader : TextReader {
   }
 
   [[noreturn]] void wrong(std::string_view message) const {
-    bad_request("--expression", fmt::format("{}: {}{}", quoted(), message, kHint));
+    bad_request("--expression", "{}: {}{}", quoted(), message, kHint);
   }
 
   int64_t max_digits_;
@@ -101,8 +102,7 @@ void AdditionTask::adapt(RunOptions& options, const Given& given) {
 
 void AdditionTask::check(const RunOptions& options) {
   if (options.config.vocab_size <= kPlus)
-    bad_request("--vocab-size",
-                fmt::format("expected at least {}, ten digits and +, got {}", kPlus + 1, options.config.vocab_size));
+    bad_request("--vocab-size", "expected at least {}, ten digits and +, got {}", kPlus + 1, options.config.vocab_size);
 }
 
 AdditionTask::AdditionTask(const RunOptions& options)
@@ -170,8 +170,8 @@ Batch AdditionTask::draw_training(int64_t count, Generator& generator) {
 
 void AdditionTask::set_state(std::span<const std::byte> state) {
   if (state.size() != drawn_.size())
-    fail("addition", fmt::format("expected a record of sampled problems of {} bytes, for {} digits, got {} bytes",
-                                 drawn_.size(), max_digits_, state.size()));
+    fail("addition", "expected a record of sampled problems of {} bytes, for {} digits, got {} bytes", drawn_.size(),
+         max_digits_, state.size());
   drawn_.assign(state.begin(), state.end());
 }
 
@@ -215,7 +215,7 @@ std::string AdditionTask::source_text(const Tokens& tokens) const {
 }
 
 std::string AdditionTask::target_text(const Tokens& tokens) const {
-  if (std::all_of(tokens.begin(), tokens.end(), [](int64_t token) { return token >= 0 && token <= 9; }))
+  if (std::ranges::all_of(tokens, [](int64_t token) { return token >= 0 && token <= 9; }))
     return std::to_string(number_of(tokens));
   return show_tokens(*this, tokens);  // a model may write a + instead of a digit
 }

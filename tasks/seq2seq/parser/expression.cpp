@@ -28,7 +28,7 @@ class Parser : TextReader {
 
   Tree assignment() {
     if (text_.size() > kLongest)
-      bad_request("--expression", fmt::format("expected at most {} bytes, got {}", kLongest, text_.size()));
+      bad_request("--expression", "expected at most {} bytes, got {}", kLongest, text_.size());
     skip_blanks();
     if (done() || here() < 'x' || here() > 'z') fault("a variable (x, y or z)");
     Tree variable{T::kVariable + take() - 'x', {}};
@@ -208,9 +208,8 @@ int64_t count_same_nodes(const Tree& tree, const Tree& other) {
 }
 
 bool same_structure(const Tree& a, const Tree& b) {
-  if (a.children.size() != b.children.size()) return false;
   if (!a.children.empty() && a.token != b.token) return false;
-  return std::equal(a.children.begin(), a.children.end(), b.children.begin(), same_structure);
+  return std::ranges::equal(a.children, b.children, same_structure);
 }
 
 Tree parse_expression(std::string_view text) { return Parser(text).assignment(); }

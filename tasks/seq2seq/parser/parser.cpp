@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/nn/loss.h>
 #include <tapegrad/tasks/seq2seq/parser/parser.h>
+#include <tapegrad/train/data/collate.h>
 
 #include <algorithm>
 
@@ -49,15 +50,8 @@ Tree draw_operator(NumpyRandom& stream, int depth) {
 
 // Rows of different lengths as a matrix, padded with zeros.
 Tensor padded(const std::vector<Tokens>& rows, int64_t least) {
-  auto longest = static_cast<std::size_t>(least);
-  for (const Tokens& row : rows) longest = std::max(longest, row.size());
-  const Tensor out = zeros({static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)}, kInt64);
-  int64_t* to = out.mutable_data<int64_t>();
-  for (const Tokens& row : rows) {
-    std::copy(row.begin(), row.end(), to);
-    to += longest;
-  }
-  return out;
+  const Tensor values = data::pad(std::span<const Tokens>(rows)).values;
+  return pad(values, {0, std::max<int64_t>(0, least - values.size(1))});
 }
 
 std::vector<Tree> draw_trees(int64_t count, NumpyRandom& stream, int depth) {
@@ -70,17 +64,16 @@ std::vector<Tree> draw_trees(int64_t count, NumpyRandom& stream, int depth) {
 // batch.
 std::vector<Tree> draw_like_trees(int64_t count, NumpyRandom& stream, int depth) {
   constexpr int64_t kPool = 8;
-  struct Sized {
-    int64_t nodes, index;
-  };
-  std::vector<Tree> pool = draw_trees(kPool * count, stream, depth);
-  std::vector<Sized> order;
-  for (int64_t i = 0; i < kPool * count; ++i) order.push_back({count_nodes(pool[static_cast<std::size_t>(i)]), i});
-  std::stable_sort(order.begin(), order.end(), [](const Sized& a, const Sized& b) { return a.nodes < b.nodes; });
+  std::vector<std::pair<int64_t, Tree>> pool;  // with their sizes
+  for (Tree& tree : draw_trees(kPool * count, stream, depth)) {
+    const int64_t size = count_nodes(tree);
+    pool.emplace_back(size, std::move(tree));
+  }
+  std::ranges::stable_sort(pool, {}, &std::pair<int64_t, Tree>::first);
   const auto first = static_cast<std::size_t>(stream.randint(0, kPool) * count);
   std::vector<Tree> out;
-  for (std::size_t i = first; i < first + static_cast<std::size_t>(count); ++i)
-    out.push_back(std::move(pool[static_cast<std::size_t>(order[i].index)]));
+  for (auto& [size, tree] : std::span(pool).subspan(first, static_cast<std::size_t>(count)))
+    out.push_back(std::move(tree));
   return out;
 }
 
@@ -121,18 +114,17 @@ void ParserTask::check(const RunOptions& o) {
   const auto& [depth, data_seed, padded_to] = o.of<ParserTask>();
   const int64_t tokens = o.config.vocab_size, positions = o.config.max_position_embeddings, least = most_tokens(o);
   const bool flat = form_of(o) == TreeForm::flat;
-  require(tokens >= T::kFlatCount, "--vocab-size",
-          fmt::format("expected at least {}, the tokens of expressions, got {}", T::kFlatCount, tokens));
+  require(tokens >= T::kFlatCount, "--vocab-size", "expected at least {}, the tokens of expressions, got {}",
+          T::kFlatCount, tokens);
   require(depth == 1 || !flat, "--depth",
-          fmt::format("expected a --vocab-size of at least {1} for depth {0}, which has brackets, got {2}", depth,
-                      T::kCount, tokens));
-  require(padded_to == 0 || padded_to >= least, "--max-tokens",
-          fmt::format("--depth {} makes sequences of {} tokens, got {}", depth, least, padded_to));
-  require(padded_to <= least || !flat, "--max-tokens",
-          fmt::format("trees without brackets are not padded: expected {}, got {}", least, padded_to));
+          "expected a --vocab-size of at least {1} for depth {0}, which has brackets, got {2}", depth, T::kCount,
+          tokens);
+  require(padded_to == 0 || padded_to >= least, "--max-tokens", "--depth {} makes sequences of {} tokens, got {}",
+          depth, least, padded_to);
+  require(padded_to <= least || !flat, "--max-tokens", "trees without brackets are not padded: expected {}, got {}",
+          least, padded_to);
   require(positions == 0 || o.model().longest_input() >= longest(o), "--depth",
-          fmt::format("{} makes sequences of {} tokens, longer than --max-position-embeddings {}", depth, longest(o),
-                      positions));
+          "{} makes sequences of {} tokens, longer than --max-position-embeddings {}", depth, longest(o), positions);
 }
 
 void ParserTask::adapt(RunOptions& o, const Given& given) {
@@ -176,7 +168,7 @@ std::vector<std::string> ParserTask::training_expressions() const {
   for (int64_t batch = 1; batch <= batches_; ++batch) {
     for (const Tree& tree : training_trees(stream, batch_size_)) texts.push_back(expression_text(tree));
     if (batch % 1024 != 0 && batch < batches_) continue;
-    std::sort(texts.begin(), texts.end());
+    std::ranges::sort(texts);
     texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
   }
   return texts;
@@ -202,13 +194,12 @@ TestSet ParserTask::test_set(int64_t count, Generator& generator) const {
   NumpyRandom stream(generator.random32());
   for (int64_t tried = 0; static_cast<int64_t>(trees.size()) < count; ++tried) {
     if (tried > 100 * count + 10'000)
-      bad_request("--count", fmt::format("there are fewer than {} expressions that training has not sampled", count));
+      bad_request("--count", "there are fewer than {} expressions that training has not sampled", count);
     Tree tree = draw_expression(stream, depth_);
-    if (!std::binary_search(seen.begin(), seen.end(), expression_text(tree))) trees.push_back(std::move(tree));
+    if (!std::ranges::binary_search(seen, expression_text(tree))) trees.push_back(std::move(tree));
   }
   // Expressions that are decoded together have the same length.
-  std::stable_sort(trees.begin(), trees.end(),
-                   [](const Tree& a, const Tree& b) { return count_nodes(a) < count_nodes(b); });
+  std::ranges::stable_sort(trees, {}, count_nodes);
   return {batch_of(trees, 0, longest_tree(depth_, form_)),
           fmt::format("{} expressions up to depth {} that training has not sampled", count, depth_)};
 }
@@ -217,9 +208,8 @@ Batch ParserTask::read_expression(std::string_view text) const {
   const Tree tree = parse_expression(text);
   const int depth = operator_depth(tree);
   if (depth > deepest_)
-    bad_request("--expression",
-                fmt::format("{}: its operators have the nesting depth {}, the model was trained with --depth {}",
-                            expression_text(tree), depth, depth_));
+    bad_request("--expression", "{}: its operators have the nesting depth {}, the model was trained with --depth {}",
+                expression_text(tree), depth, depth_);
   return batch_of({&tree, 1}, 0, longest_tree(std::max(depth, depth_), form_));
 }
 
@@ -246,8 +236,7 @@ std::optional<int64_t> ParserTask::padding() const {
 // A tree with brackets ends at the bracket that closes its first one; without an opening bracket it ends at once.
 bool ParserTask::ends_answer(std::span<const int64_t> tokens) const {
   if (form_ == TreeForm::flat) return false;
-  return std::count(tokens.begin(), tokens.end(), T::kOpenTree) <=
-         std::count(tokens.begin(), tokens.end(), T::kCloseTree);
+  return std::ranges::count(tokens, T::kOpenTree) <= std::ranges::count(tokens, T::kCloseTree);
 }
 
 Tree draw_expression(NumpyRandom& stream, int depth) {

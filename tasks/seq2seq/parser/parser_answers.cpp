@@ -12,12 +12,6 @@
 namespace tapegrad::tasks {
 namespace {
 
-// A nested list if the answer is a tree, otherwise its tokens. The flat form is printed as in the tutorial.
-std::string tree_text(const Tokens& tokens, TreeForm form) {
-  const ReadTree read = read_tree(tokens, form);
-  return form == TreeForm::brackets && read.whole ? list_text(read.tree) : list_text(tokens);
-}
-
 constexpr std::size_t kIndent = 4;  // of the continuation lines of a long tree
 
 }  // namespace
@@ -34,7 +28,11 @@ RowStyle ParserTask::row_style() const {
   return form_ == TreeForm::brackets ? RowStyle{"", " ", ""} : Task::row_style();
 }
 
-std::string ParserTask::target_text(const Tokens& tokens) const { return tree_text(tokens, form_); }
+// A nested list if the answer is a tree, otherwise its tokens. The flat form is printed as in the tutorial.
+std::string ParserTask::target_text(const Tokens& tokens) const {
+  const ReadTree read = read_tree(tokens, form_);
+  return form_ == TreeForm::brackets && read.whole ? list_text(read.tree) : list_text(tokens);
+}
 
 std::string ParserTask::answer_text(const Answer& answer) const {
   const ReadTree predicted = read_tree(answer.output, form_), truth = read_tree(answer.target, form_);

@@ -33,10 +33,8 @@ std::string line_of(const TextTask& task, const TextExample& example) {
 TextExample read_line(const TextTask& task, std::string_view line, const std::string& where, bool more) {
   const auto refuse = [&](const std::string& why) {
     const bool continues = more && why.starts_with(json::kIncomplete);
-    bad_request(
-        "--data",
-        fmt::format("{} {}", where,
-                    continues ? "continues in the next line, expected one object per line (jq -c . FILE)" : why));
+    bad_request("--data", "{} {}", where,
+                continues ? "continues in the next line, expected one object per line (jq -c . FILE)" : why);
   };
   const Json json = json::parse(line, refuse);
   if (!json.is_object()) refuse("is not a JSON object");
@@ -74,7 +72,7 @@ std::vector<TextExample> read_examples(const std::string& path, const TextTask& 
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     examples.push_back(read_line(task, line, fmt::format("{}, line {},", path, number), !rest.empty()));
   }
-  require(!examples.empty(), "--data", fmt::format("{} has no examples", path));
+  require(!examples.empty(), "--data", "{} has no examples", path);
   return examples;
 }
 

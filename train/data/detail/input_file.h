@@ -2,6 +2,8 @@
 // one, without the whole text in memory.
 #pragma once
 
+#include <tapegrad/autograd/io/internal/descriptor.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,9 +16,6 @@ namespace tapegrad::data::detail {
 class InputFile {
  public:
   explicit InputFile(const std::string& path);  // Error unless it is a regular file that can be read
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   // Reads up to `count` bytes from `offset` on, fewer only at the end of the file. Returns how many.
   std::size_t read(uint64_t offset, std::size_t count, char* out) const;
@@ -26,7 +25,7 @@ class InputFile {
  private:
   std::string path_;
   uint64_t size_ = 0;
-  int file_ = -1;
+  Descriptor file_;
 };
 
 /// As Tokenizer::cut: the first position of a text, from a given one on, at which it can be cut.

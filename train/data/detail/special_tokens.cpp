@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
 
 #include <algorithm>
@@ -14,8 +13,7 @@ std::span<const std::string> of_limited_size(std::span<const std::string> tokens
   constexpr std::size_t kMost = 10'000'000;
   std::size_t bytes = 0;
   for (const std::string& token : tokens) bytes += token.size();
-  if (bytes > kMost)
-    fail("tokenizer", fmt::format("the added tokens have {} bytes, at most {} are allowed", bytes, kMost));
+  if (bytes > kMost) fail("tokenizer", "the added tokens have {} bytes, at most {} are allowed", bytes, kMost);
   return tokens;
 }
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/pooling.h>
 #include <tapegrad/train/data/dataset.h>
@@ -16,18 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse_folder(const fs::path& path, std::string_view why) {
-  fail("image_folder", fmt::format("{}: {}", path.string(), why));
-}
-
 // The entries of a folder whose names do not begin with a dot, sorted by their paths.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> entries;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     if (!at->path().filename().string().starts_with('.')) entries.push_back(at->path());
-  if (error) refuse_folder(folder, fmt::format("cannot be read: {}", error.message()));
-  std::sort(entries.begin(), entries.end());
+  if (error) fail("image_folder", "{}: cannot be read: {}", folder.string(), error.message());
+  std::ranges::sort(entries);
   return entries;
 }
 
@@ -56,8 +52,8 @@ Tensor ImageFolderOptions::load(const std::string& path) const {
 
 ImageFolder::ImageFolder(const std::string& folder, ImageFolderOptions options) : options_(std::move(options)) {
   if (options_.height < 0 || options_.width < 0 || (options_.height == 0) != (options_.width == 0))
-    fail("image_folder", fmt::format("expected a height and a width, both positive or both 0, got {} and {}",
-                                     options_.height, options_.width));
+    fail("image_folder", "expected a height and a width, both positive or both 0, got {} and {}", options_.height,
+         options_.width);
   List list;
   for (const fs::path& entry : entries_of(folder)) {
     std::error_code none;  // what cannot be looked at is no subfolder
@@ -65,12 +61,12 @@ ImageFolder::ImageFolder(const std::string& folder, ImageFolderOptions options) 
     std::vector<std::string> paths;
     add_images(entry, paths);
     if (paths.empty())
-      refuse_folder(entry, fmt::format("expected an image ({}) of this class, got none",
-                                       fmt::join(detail::endings_of_images(), ", ")));
+      fail("image_folder", "{}: expected an image ({}) of this class, got none", entry.string(),
+           fmt::join(detail::endings_of_images(), ", "));
     for (std::string& path : paths) list.files.push_back({std::move(path), static_cast<int64_t>(list.classes.size())});
     list.classes.push_back(entry.filename().string());
   }
-  if (list.classes.empty()) refuse_folder(folder, "expected one subfolder of images per class, got none");
+  if (list.classes.empty()) fail("image_folder", "{}: expected one subfolder of images per class, got none", folder);
   list_ = std::make_shared<const List>(std::move(list));
 }
 

@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/train/data/csv.h>
 #include <tapegrad/train/data/tables/detail/column_builder.h>
 #include <tapegrad/train/data/tables/detail/csv_rows.h>
@@ -12,14 +12,10 @@ namespace {
 using detail::ColumnBuilder;
 using detail::CsvRows;
 
-[[noreturn]] void refuse_csv(const std::string& path, std::string_view why) {
-  fail("csv", fmt::format("{}: {}", path, why));
-}
-
 // The names of all columns of the file.
 std::vector<std::string> csv_header(const std::string& path, CsvRows& rows, const CsvOptions& options) {
   if (!options.header.empty()) return options.header;
-  if (!rows.next()) refuse_csv(path, "expected a line with the names of columns, got an empty file");
+  if (!rows.next()) fail("csv", "{}: expected a line with the names of columns, got an empty file", path);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < rows.size(); ++i) names.emplace_back(rows[i]);
   return names;
@@ -37,17 +33,17 @@ std::string some_names(const std::vector<std::string>& names) {
 // Where the file has each of the columns.
 std::vector<std::size_t> places_of(const std::string& path, const std::vector<std::string>& header,
                                    const std::vector<Column>& columns) {
-  if (columns.empty()) refuse_csv(path, "expected at least one column to read");
+  if (columns.empty()) fail("csv", "{}: expected at least one column to read", path);
   std::vector<std::size_t> places;
   for (const Column& column : columns) {
-    const auto found = std::find(header.begin(), header.end(), column.name);
+    const auto found = std::ranges::find(header, column.name);
     if (found == header.end())
-      refuse_csv(path, fmt::format("expected a column \"{}\", got {}", column.name, some_names(header)));
+      fail("csv", "{}: expected a column \"{}\", got {}", path, column.name, some_names(header));
     if (std::find(found + 1, header.end(), column.name) != header.end())
-      refuse_csv(path, fmt::format("has two columns \"{}\"", column.name));
+      fail("csv", "{}: has two columns \"{}\"", path, column.name);
     places.push_back(static_cast<std::size_t>(found - header.begin()));
-    if (std::count(places.begin(), places.end(), places.back()) > 1)
-      refuse_csv(path, fmt::format("the column \"{}\" is to be read twice", column.name));
+    if (std::ranges::count(places, places.back()) > 1)
+      fail("csv", "{}: the column \"{}\" is to be read twice", path, column.name);
   }
   return places;
 }
@@ -69,11 +65,11 @@ Csv::Csv(const std::string& path, const std::vector<Column>& columns, const CsvO
     }
     for (std::size_t i = 0; i < builders.size(); ++i) {
       const std::string_view text = rows[places[i]];
-      const bool missing = std::find(options.missing.begin(), options.missing.end(), text) != options.missing.end();
+      const bool missing = std::ranges::find(options.missing, text) != options.missing.end();
       const std::string why = missing ? builders[i].add_missing() : builders[i].add(text);
       if (why.empty()) continue;
-      fail("csv", fmt::format("{}, line {}, column {} (\"{}\"): {}", path, rows.line_of(places[i]), places[i] + 1,
-                              builders[i].name(), why));
+      fail("csv", "{}, line {}, column {} (\"{}\"): {}", path, rows.line_of(places[i]), places[i] + 1,
+           builders[i].name(), why);
     }
     ++size_;
   }

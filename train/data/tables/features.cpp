@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/train/data/features.h>
@@ -14,9 +13,6 @@ constexpr const char* kKey = "features";
 
 const ClassOptions* classes_of(const Column& column) { return std::get_if<ClassOptions>(&column.values); }
 
-// The values of a column of numbers, in float64.
-std::vector<double> numbers_of(const Tensor& values) { return values.to(kFloat64).to_vector<double>(); }
-
 // Mean and standard deviation of numbers; 1 instead of 0.
 std::pair<double, double> scale_of(const std::string& name, const std::vector<double>& numbers) {
   double sum = 0, squares = 0, largest = 0;
@@ -28,9 +24,8 @@ std::pair<double, double> scale_of(const std::string& name, const std::vector<do
   for (const double number : numbers) squares += (number - mean) * (number - mean);
   const double deviation = std::sqrt(squares / count);
   if (!std::isfinite(deviation))
-    fail("features",
-         fmt::format("column \"{}\": expected numbers with a finite standard deviation, got numbers up to {}", name,
-                     largest));
+    fail("features", "column \"{}\": expected numbers with a finite standard deviation, got numbers up to {}", name,
+         largest);
   return {mean, deviation > 0 ? deviation : 1};
 }
 
@@ -38,12 +33,13 @@ std::pair<double, double> scale_of(const std::string& name, const std::vector<do
 const Tensor& values_of(const Table& table, const Column& expected) {
   const Column got = table.column(expected.name);
   if (got.values.index() != expected.values.index())
-    fail("features", fmt::format("column \"{}\": expected {}, as in the training split, got another kind of column",
-                                 expected.name, classes_of(expected) ? "classes" : "numbers"));
+    fail("features", "column \"{}\": expected {}, as in the training split, got another kind of column", expected.name,
+         classes_of(expected) ? "classes" : "numbers");
   if (classes_of(expected) && classes_of(got)->names != classes_of(expected)->names)
-    fail("features", fmt::format("column \"{}\": expected the classes of the training split, got others (read the file "
-                                 "with inputs() and target())",
-                                 expected.name));
+    fail("features",
+         "column \"{}\": expected the classes of the training split, got others (read the file with inputs() and "
+         "target())",
+         expected.name);
   return table[expected.name];
 }
 
@@ -85,12 +81,12 @@ Features::Features(const Table& training, const std::vector<std::string>& inputs
   static_cast<void>(training[target]);  // an Error for texts
   for (const std::string& name : inputs) {
     const Tensor& values = training[name];
-    if (name == target) fail("features", fmt::format("expected inputs without the target, got \"{}\"", name));
-    if (std::count(inputs.begin(), inputs.end(), name) > 1)
-      fail("features", fmt::format("expected different inputs, got \"{}\" twice", name));
+    if (name == target) fail("features", "expected inputs without the target, got \"{}\"", name);
+    if (std::ranges::count(inputs, name) > 1) fail("features", "expected different inputs, got \"{}\" twice", name);
     inputs_.push_back(training.column(name));
     const bool scaled = !classes_of(inputs_.back());
-    const auto [mean, deviation] = scaled ? scale_of(name, numbers_of(values)) : std::pair(0.0, 1.0);
+    const auto [mean, deviation] =
+        scaled ? scale_of(name, values.to(kFloat64).to_vector<double>()) : std::pair(0.0, 1.0);
     means_.push_back(mean);
     deviations_.push_back(deviation);
   }
@@ -98,7 +94,7 @@ Features::Features(const Table& training, const std::vector<std::string>& inputs
 
 Features::Features(const std::map<std::string, std::string>& metadata) {
   const auto refuse = [](const std::string& why) {
-    fail("features", fmt::format("expected metadata that Features::metadata() returned, got {}", why));
+    fail("features", "expected metadata that Features::metadata() returned, got {}", why);
   };
   const auto found = metadata.find(kKey);
   if (found == metadata.end()) refuse("none");

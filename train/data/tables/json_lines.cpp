@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/train/data/detail/input_file.h>
@@ -25,7 +25,7 @@ class Lines {
   }
   int64_t number() const { return number_; }
   [[noreturn]] void refuse(int64_t number, std::string_view why) const {
-    fail("json_lines", fmt::format("{}, line {}: {}", file_.path(), number, why));
+    fail("json_lines", "{}, line {}: {}", file_.path(), number, why);
   }
   // False at the end of the file.
   bool next(std::string& line) {
@@ -98,10 +98,10 @@ JsonLines::JsonLines(const std::string& path, const std::vector<Column>& columns
   std::unordered_set<std::string_view> names;
   for (const Column& column : columns) {
     if (!names.insert(column.name).second)
-      fail("json_lines", fmt::format("{}: the field \"{}\" is to be read twice", path, column.name));
+      fail("json_lines", "{}: the field \"{}\" is to be read twice", path, column.name);
     builders.emplace_back("json_lines", column);
   }
-  if (columns.empty()) fail("json_lines", fmt::format("{}: expected at least one field to read", path));
+  if (columns.empty()) fail("json_lines", "{}: expected at least one field to read", path);
   for (std::string line; lines.next(line);) {
     if (line.find_first_not_of(" \t") == std::string::npos) continue;
     const Json object = json::parse(line, [&](const std::string& why) { refuse_line(lines, line, why); });
@@ -114,7 +114,7 @@ JsonLines::JsonLines(const std::string& path, const std::vector<Column>& columns
       const Json* const field = object.find(builder.name());
       const std::string why = !field ? builder.add_missing() : add_json(builder, *field);
       if (why.empty()) continue;
-      fail("json_lines", fmt::format("{}, line {}, field \"{}\": {}", path, lines.number(), builder.name(), why));
+      fail("json_lines", "{}, line {}, field \"{}\": {}", path, lines.number(), builder.name(), why);
     }
     ++size_;
   }

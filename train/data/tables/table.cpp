@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/train/data/dataset.h>
 #include <tapegrad/train/data/table.h>
@@ -9,7 +10,7 @@
 namespace tapegrad::data {
 
 std::pair<std::vector<int64_t>, int64_t> EncodedTexts::operator[](int64_t i) const {
-  if (i < 0 || i >= size()) fail("table", fmt::format("row {} is out of range for {} texts", i, size()));
+  if (i < 0 || i >= size()) fail("table", "row {} is out of range for {} texts", i, size());
   return {tokenizer_->encode((*texts_)[static_cast<std::size_t>(i)]), targets_[i].item<int64_t>()};
 }
 
@@ -19,24 +20,24 @@ const Table::Read& Table::read(std::string_view name) const {
     if (each.name == name) return each;
     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", each.name);
   }
-  fail("table", fmt::format("expected one of the columns {}, got \"{}\"", known, name));
+  fail("table", "expected one of the columns {}, got \"{}\"", known, name);
 }
 
 const Tensor& Table::operator[](std::string_view name) const {
   const Read& found = read(name);
-  if (found.texts) fail("table", fmt::format("expected a column of numbers or classes, got \"{}\", of texts", name));
+  if (found.texts) fail("table", "expected a column of numbers or classes, got \"{}\", of texts", name);
   return found.values;
 }
 
 const std::vector<std::string>& Table::names(std::string_view name) const {
   const Read& found = read(name);
-  if (!found.names) fail("table", fmt::format("expected a column of classes, got \"{}\"", name));
+  if (!found.names) fail("table", "expected a column of classes, got \"{}\"", name);
   return *found.names;
 }
 
 const std::vector<std::string>& Table::texts(std::string_view name) const {
   const Read& found = read(name);
-  if (!found.texts) fail("table", fmt::format("expected a column of texts, got \"{}\"", name));
+  if (!found.texts) fail("table", "expected a column of texts, got \"{}\"", name);
   return *found.texts;
 }
 
@@ -66,7 +67,7 @@ Table Table::rows(std::span<const int64_t> rows) const {
 }
 
 std::pair<Table, Table> Table::split(double share, Generator& generator) const {
-  if (!(share >= 0 && share <= 1)) fail("table", fmt::format("expected a share from 0 to 1, got {}", share));
+  if (!(share >= 0 && share <= 1)) fail("table", "expected a share from 0 to 1, got {}", share);
   const auto first = static_cast<int64_t>(std::floor(share * static_cast<double>(size_) + 0.5));
   const auto parts = detail::random_parts(std::vector{first, size_ - first}, size_, generator);
   return {rows(parts[0]), rows(parts[1])};
@@ -79,8 +80,8 @@ Tensor Table::matrix(const std::vector<std::string>& columns) const {
     values.push_back((*this)[name]);
     const DType first = values.front().dtype(), here = values.back().dtype();
     if (here != first) {
-      fail("table", fmt::format("expected columns of one dtype, got \"{}\" of {} and \"{}\" of {}", columns.front(),
-                                tapegrad::name(first), name, tapegrad::name(here)));
+      fail("table", "expected columns of one dtype, got \"{}\" of {} and \"{}\" of {}", columns.front(), first, name,
+           here);
     }
   }
   return stack(values, 1);
@@ -94,8 +95,7 @@ EncodedTexts Table::encoded(std::string_view text, std::string_view target, cons
   static_cast<void>(texts(text));
   const Tensor& targets = (*this)[target];
   if (targets.dtype() != kInt64)
-    fail("table",
-         fmt::format("expected a target of classes or int64, got \"{}\" of {}", target, name(targets.dtype())));
+    fail("table", "expected a target of classes or int64, got \"{}\" of {}", target, targets.dtype());
   return {read(text).texts, targets, tokenizer};
 }
 

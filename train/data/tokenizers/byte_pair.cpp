@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/train/data/byte_pair.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
@@ -52,8 +53,7 @@ std::optional<std::string> symbol_bytes(std::string_view symbols) {
 std::array<unsigned char, 256> bytes_by_symbol() {
   std::array<unsigned char, 256> bytes;
   for (unsigned byte = 0; byte < 256; ++byte) bytes[byte] = static_cast<unsigned char>(byte);
-  std::sort(bytes.begin(), bytes.end(),
-            [](unsigned char a, unsigned char b) { return kSymbolCodes[a] < kSymbolCodes[b]; });
+  std::ranges::sort(bytes, [](unsigned char a, unsigned char b) { return kSymbolCodes[a] < kSymbolCodes[b]; });
   return bytes;
 }
 
@@ -196,7 +196,7 @@ std::unique_ptr<BytePairTokenizer::Work> BytePairTokenizer::take_work() const {
 int32_t BytePairTokenizer::byte_id(char byte) const {
   const auto code = static_cast<unsigned char>(byte);
   if (byte_ids_[code] < 0) {
-    fail(kBytePair, fmt::format("the vocabulary has no token for the byte 0x{:02x} of the text", code));
+    fail(kBytePair, "the vocabulary has no token for the byte 0x{:02x} of the text", code);
   }
   return static_cast<int32_t>(byte_ids_[code]);
 }
@@ -230,8 +230,7 @@ void BytePairTokenizer::merge(std::string_view word, Work& work) const {
 
 void BytePairTokenizer::merge_long(std::string_view word, Work& work) const {
   if (word.size() >= INT32_MAX) {
-    fail(kBytePair,
-         fmt::format("a word may have up to 2^31 - 2 bytes, got {} (a text without white space?)", word.size()));
+    fail(kBytePair, "a word may have up to 2^31 - 2 bytes, got {} (a text without white space?)", word.size());
   }
   const std::size_t from = work.ids.size();
   for (const char byte : word) work.ids.push_back(byte_id(byte));
@@ -292,7 +291,7 @@ std::vector<std::string> BytePairTokenizer::special_tokens() const {
 
 std::string_view BytePairTokenizer::bytes(int64_t id) const {
   if (id < 0 || id >= size() || pairs_.tokens[static_cast<std::size_t>(id)].empty()) {
-    fail(kBytePair, fmt::format("there is no token {} (ids are 0 to {})", id, size() - 1));
+    fail(kBytePair, "there is no token {} (ids are 0 to {})", id, size() - 1);
   }
   return pairs_.tokens[static_cast<std::size_t>(id)];
 }

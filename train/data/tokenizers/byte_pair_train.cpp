@@ -1,5 +1,5 @@
 // Trains byte pairs. Words are counted once; a merge visits only the words that contain its pair.
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/parallel.h>
@@ -156,7 +156,7 @@ class Training {
       }
       tokens = std::move(merged);
     }
-    std::sort(grown.begin(), grown.end());
+    std::ranges::sort(grown);
     grown.erase(std::unique(grown.begin(), grown.end()), grown.end());
     for (const Pair& now : grown) queue_.push({counts_[now], now});
   }
@@ -231,8 +231,8 @@ std::unique_ptr<Tokenizer> trained(const WordCounts& words, int64_t vocab_size) 
 void check_size(int64_t vocab_size) {
   constexpr int64_t kLeast = 257, kMost = 1 << 20;  // bytes and the end of text
   if (vocab_size < kLeast || vocab_size > kMost) {
-    fail("tokenizer", fmt::format("expected vocab_size from {} (all bytes and {}) to {}, got {}", kLeast, kEndOfText,
-                                  kMost, vocab_size));
+    fail("tokenizer", "expected vocab_size from {} (all bytes and {}) to {}, got {}", kLeast, kEndOfText, kMost,
+         vocab_size);
   }
 }
 

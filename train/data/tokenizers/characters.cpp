@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/json_value.h>
 #include <tapegrad/train/data/characters.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
@@ -41,8 +42,8 @@ CharacterTokenizer::CharacterTokenizer(const std::unordered_map<std::string, int
   for (const auto& [token, id] : vocabulary) {
     const int byte = detail::named_byte(token);
     if (byte < 0 && !is_character(token)) {
-      fail(kCharacters, fmt::format("{}: expected a character or a byte (<0x00> to <0xFF>), got the token {}", where,
-                                    Json(token).dump()));
+      fail(kCharacters, "{}: expected a character or a byte (<0x00> to <0xFF>), got the token {}", where,
+           Json(token).dump());
     }
     add(byte < 0 ? token : std::string(1, static_cast<char>(byte)), id, byte);
   }
@@ -92,7 +93,7 @@ std::size_t CharacterTokenizer::cut(std::string_view text, std::size_t from) con
 
 std::string_view CharacterTokenizer::bytes(int64_t id) const {
   if (id < 0 || id >= size() || tokens_[static_cast<std::size_t>(id)].empty()) {
-    fail(kCharacters, fmt::format("there is no token {} (ids are 0 to {})", id, size() - 1));
+    fail(kCharacters, "there is no token {} (ids are 0 to {})", id, size() - 1);
   }
   return tokens_[static_cast<std::size_t>(id)];
 }

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/train/data/detail/pieces.h>
 #include <tapegrad/train/data/detail/special_tokens.h>
 #include <tapegrad/train/data/utf8.h>
@@ -50,9 +50,9 @@ PieceTokenizer::PieceTokenizer(BytePairs pairs, PieceSpace space)
     const bool single = !token.empty() && static_cast<std::size_t>(first_character(token).bytes) == token.size();
     if (single) pieces_.emplace(token, static_cast<int64_t>(id));
   }
-  const auto* missing = std::find(byte_ids_.begin(), byte_ids_.end(), -1);
+  const auto* missing = std::ranges::find(byte_ids_, -1);
   if (missing != byte_ids_.end()) {
-    fail(kPieces, fmt::format("expected a token for every byte, got none for <0x{:02X}>", missing - byte_ids_.begin()));
+    fail(kPieces, "expected a token for every byte, got none for <0x{:02X}>", missing - byte_ids_.begin());
   }
 }
 
@@ -100,7 +100,7 @@ std::vector<int64_t> PieceTokenizer::encode(std::string_view text) const {
 
 std::string_view PieceTokenizer::bytes(int64_t id) const {
   if (id < 0 || id >= size() || pairs_.tokens[static_cast<std::size_t>(id)].empty()) {
-    fail(kPieces, fmt::format("there is no token {} (ids are 0 to {})", id, size() - 1));
+    fail(kPieces, "there is no token {} (ids are 0 to {})", id, size() - 1);
   }
   return shown_[static_cast<std::size_t>(id)];
 }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/autograd/io/internal/json.h>
@@ -26,7 +27,7 @@ std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const
   Assembly assembly(parse_vocabulary(vocabulary, parse_json(vocabulary, read_file(vocabulary_path, json::kMaxBytes))));
   const std::string text = read_file(merges_path);
   if (const std::string kind = foreign_kind(text.substr(0, 512)); !kind.empty())
-    merges.fail_with("expected merges of two tokens in each line, got {}", kind);
+    fail(merges, "expected merges of two tokens in each line, got {}", kind);
   std::size_t number = 0;
   std::string left, right;
   for (std::string_view rest = text; !rest.empty();) {
@@ -38,7 +39,7 @@ std::unique_ptr<Tokenizer> read_two_files(const fs::path& vocabulary_path, const
     if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
     const std::string at = fmt::format("line {}", number);
     if (!split_pair(line, left, right))
-      merges.fail_with("{}: expected two tokens separated by a space, got \"{}\"", at, line);
+      fail(merges, "{}: expected two tokens separated by a space, got \"{}\"", at, line);
     assembly.add_merge(merges, at, left, right);
   }
   for (const detail::FolderToken& token : detail::folder_tokens(merges_path.parent_path(), true).tokens)
@@ -65,45 +66,45 @@ std::string kind_of(const Json& object, const char* key) {  // its "type"; empty
 
 // ---- the keys of its parts ----
 
-constexpr std::string_view kTopKeys = "added_tokens decoder model normalizer post_processor pre_tokenizer";
-constexpr std::string_view kTopHarmless = "version truncation padding";  // the last two: of single calls
-constexpr std::string_view kModelKeys =
-    "byte_fallback continuing_subword_prefix dropout end_of_word_suffix ignore_merges merges type vocab";
-constexpr std::string_view kModelHarmless = "fuse_unk unk_token";  // every byte has a token
-constexpr std::string_view kAddedKeys = "content id lstrip normalized rstrip single_word";
-constexpr std::string_view kAddedHarmless = "special";
-constexpr std::string_view kSplitterKeys =
-    "add_prefix_space behavior invert pattern pretokenizers split replacement prepend_scheme type use_regex";
-constexpr std::string_view kSplitterHarmless = "trim_offsets";
-constexpr std::string_view kNormalizerKeys = "content normalizers pattern prepend type";
-constexpr std::string_view kAfterKeys = "processors single special_tokens type";
-constexpr std::string_view kAfterHarmless = "add_prefix_space pair trim_offsets use_regex";  // of offsets
-constexpr std::string_view kDecoderKeys = "content decoders pattern start stop type";
-constexpr std::string_view kDecoderHarmless = "add_prefix_space trim_offsets use_regex";
+constexpr json::KnownKeys kTopKeys{"added_tokens decoder model normalizer post_processor pre_tokenizer",
+                                   "version truncation padding"};  // the last two: of single calls
+constexpr json::KnownKeys kModelKeys{
+    "byte_fallback continuing_subword_prefix dropout end_of_word_suffix ignore_merges merges type vocab",
+    "fuse_unk unk_token"};  // every byte has a token
+constexpr json::KnownKeys kAddedKeys{"content id lstrip normalized rstrip single_word", "special"};
 
-// Error for a key of a part, named `part`, that no list has.
-void check_keys(const FileName& place, const char* part, const Json& object, const json::KnownKeys& known) {
+// Of parts that may be a Sequence of several, which are a list of this name.
+struct PartKeys {
+  const char *part, *list;
+  json::KnownKeys known;
+};
+constexpr PartKeys kPartKeys[] = {
+    {"pre_tokenizer",
+     "pretokenizers",
+     {"add_prefix_space behavior invert pattern pretokenizers split replacement prepend_scheme type use_regex",
+      "trim_offsets"}},
+    {"normalizer", "normalizers", {"content normalizers pattern prepend type"}},
+    {"post_processor",
+     "processors",
+     {"processors single special_tokens type", "add_prefix_space pair trim_offsets use_regex"}},  // of offsets
+    {"decoder", "decoders", {"content decoders pattern start stop type", "add_prefix_space trim_offsets use_regex"}},
+};
+
+// Error for a key of a part, named `part`, that is not known.
+void check_keys(const FileName& place, std::string_view part, const Json& object, const json::KnownKeys& known) {
   if (!object.is_object()) return;  // an error elsewhere
-  if (const std::string why = json::unknown_key(object, {known}); !why.empty()) place.fail_with("{}{}", part, why);
-}
-
-// The same for the part `name`, and for those of which it is a Sequence.
-void check_part(const FileName& place, const Json& json, const char* name, const char* list,
-                const json::KnownKeys& known) {
-  const Json &part = json[name], &parts = part[list];
-  const std::string prefix = fmt::format("{}: ", name);
-  check_keys(place, prefix.c_str(), part, known);
-  if (!parts.is_array()) return;
-  for (const Json& one : parts) check_keys(place, prefix.c_str(), one, known);
+  if (const std::string why = json::unknown_key(object, {known}); !why.empty()) fail(place, "{}{}", part, why);
 }
 
 void check_all_keys(const FileName& place, const Json& json) {
-  check_keys(place, "", json, {kTopKeys, kTopHarmless});
-  check_keys(place, "model: ", json["model"], {kModelKeys, kModelHarmless});
-  check_part(place, json, "pre_tokenizer", "pretokenizers", {kSplitterKeys, kSplitterHarmless});
-  check_part(place, json, "normalizer", "normalizers", {kNormalizerKeys});
-  check_part(place, json, "post_processor", "processors", {kAfterKeys, kAfterHarmless});
-  check_part(place, json, "decoder", "decoders", {kDecoderKeys, kDecoderHarmless});
+  check_keys(place, "", json, kTopKeys);
+  check_keys(place, "model: ", json["model"], kModelKeys);
+  for (const auto& [name, list, known] : kPartKeys) {
+    const Json &part = json[name], &parts = part[list];
+    const std::string prefix = fmt::format("{}: ", name);
+    check_keys(place, prefix, part, known);
+    for (const Json& one : parts.is_array() ? parts : Json::array()) check_keys(place, prefix, one, known);
+  }
 }
 
 // The token that a template post-processor puts before a text; an empty text for none, nothing for other templates.
@@ -120,7 +121,7 @@ std::optional<std::string> template_start(const Json& after) {
 void check_template_token(const FileName& place, const Json& after, const std::string& name, int64_t id) {
   const Json& ids = after["special_tokens"][name]["ids"];
   if (!ids.is_null() && ids != Json::array({id}))
-    place.fail_with("expected the ids [{}] of \"{}\" in the post_processor, got {}", id, name, json::shown(ids));
+    fail(place, "expected the ids [{}] of \"{}\" in the post_processor, got {}", id, name, json::shown(ids));
 }
 
 // Finds the token that the post-processor puts before a text among the special ones; -1 for none.
@@ -134,11 +135,10 @@ int64_t begin_of(const FileName& place, const Json& json, const BytePairs& pairs
     if (type == "ByteLevel") continue;
     const auto start = type == "TemplateProcessing" ? template_start(part) : std::optional<std::string>();
     if (start && start->empty()) continue;
-    const auto found = std::find_if(pairs.specials.begin(), pairs.specials.end(), [&](int64_t id) {
-      return start && pairs.tokens[static_cast<std::size_t>(id)] == *start;
-    });
+    const auto found = std::ranges::find_if(
+        pairs.specials, [&](int64_t id) { return start && pairs.tokens[static_cast<std::size_t>(id)] == *start; });
     if (found == pairs.specials.end() || begin >= 0) {
-      place.fail_with("the post-processor {} is not supported", kind);
+      fail(place, "the post-processor {} is not supported", kind);
     }
     begin = *found;
     check_template_token(place, part, *start, begin);
@@ -153,16 +153,16 @@ WordPattern pattern_of(const FileName& place, const Json& splitter) {
   const Json& list = splitter["pretokenizers"];
   const bool two = list.is_array() && list.size() == 2;
   if (!two || list[0]["type"] != "Split" || list[1]["type"] != "ByteLevel")
-    place.fail_with("expected a pre_tokenizer of Split and ByteLevel, got another Sequence");
+    place.fail("expected a pre_tokenizer of Split and ByteLevel, got another Sequence");
   const Json &split = list[0], &level = list[1];
-  if (is_set(level, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
+  if (is_set(level, "add_prefix_space")) place.fail("add_prefix_space of the pre_tokenizer is not supported");
   if (!level.contains("use_regex") || is_set(level, "use_regex")) {
-    place.fail_with("use_regex true of the pre_tokenizer's second part is not supported");
+    place.fail("use_regex true of the pre_tokenizer's second part is not supported");
   }
   if (is_set(split, "invert") || split["behavior"] != "Isolated")
-    place.fail_with("expected a pre_tokenizer that isolates words, got another behavior");
+    place.fail("expected a pre_tokenizer that isolates words, got another behavior");
   if (split["pattern"]["Regex"] != Json(kLlama3Pattern))
-    place.fail_with("expected the pattern of Llama-3's words in the pre_tokenizer, got another one");
+    place.fail("expected the pattern of Llama-3's words in the pre_tokenizer, got another one");
   return WordPattern::llama3;
 }
 
@@ -182,24 +182,24 @@ bool prepends_spaces(const Json& normalizer) {
 PieceSpace piece_space_of(const FileName& place, const Json& json) {
   const std::string normalizer = kind_of(json, "normalizer"), cut = kind_of(json, "pre_tokenizer");
   if (cut.empty() && normalizer == "Sequence" && prepends_spaces(json["normalizer"])) return PieceSpace::each;
-  if (!normalizer.empty()) place.fail_with("the normalizer {} is not supported", normalizer);
+  if (!normalizer.empty()) fail(place, "the normalizer {} is not supported", normalizer);
   if (cut != "Metaspace") {
-    place.fail_with("expected the pre_tokenizer Metaspace with byte_fallback, got {}", cut.empty() ? "missing" : cut);
+    fail(place, "expected the pre_tokenizer Metaspace with byte_fallback, got {}", cut.empty() ? "missing" : cut);
   }
   const Json& spaces = json["pre_tokenizer"];
   if (!is_piece_space(spaces, "replacement") || !spaces.contains("split") || is_set(spaces, "split")) {
-    place.fail_with("expected a pre_tokenizer that writes spaces as U+2581 and does not split, got another Metaspace");
+    place.fail("expected a pre_tokenizer that writes spaces as U+2581 and does not split, got another Metaspace");
   }
   const Json scheme = spaces.value("prepend_scheme", Json("always"));
   if (scheme == "never") return PieceSpace::never;
   if (scheme == "first") return PieceSpace::first;
-  place.fail_with("expected the prepend_scheme first or never of the pre_tokenizer, got {}", shown(scheme));
+  fail(place, "expected the prepend_scheme first or never of the pre_tokenizer, got {}", shown(scheme));
 }
 
 // Error unless the decoder is none or a Sequence of these parts: decoding does not depend on it.
 void check_decoder(const FileName& place, const Json& json, const Json& parts, std::string_view names) {
   if (is_set(json, "decoder") && json["decoder"] != Json{{"type", "Sequence"}, {"decoders", parts}})
-    place.fail_with("expected the decoder {}, got {}", names, json::shown(json["decoder"]));
+    fail(place, "expected the decoder {}, got {}", names, json::shown(json["decoder"]));
 }
 
 // Of pieces: a space that was put before the text is removed again.
@@ -215,18 +215,18 @@ void check_piece_decoder(const FileName& place, const Json& json, PieceSpace spa
 
 const Json& model_of(const FileName& place, const Json& json) {
   const Json& model = json["model"];
-  if (!model.is_object()) place.fail_with("has no \"model\" (is this a tokenizer.json?)");
+  if (!model.is_object()) place.fail("has no \"model\" (is this a tokenizer.json?)");
   if (is_set(model, "type") && model["type"] != "BPE")
-    place.fail_with("expected a BPE model (byte pairs), got {}", shown(model["type"]));
+    fail(place, "expected a BPE model (byte pairs), got {}", shown(model["type"]));
   for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
-    if (is_set(model, key)) place.fail_with("{} {} of the model is not supported", key, shown(model[key]));
-  if (!model.contains("vocab")) place.fail_with("the model has no \"vocab\"");
+    if (is_set(model, key)) fail(place, "{} {} of the model is not supported", key, shown(model[key]));
+  if (!model.contains("vocab")) place.fail("the model has no \"vocab\"");
   return model;
 }
 
 void add_merges(const FileName& place, const Json& model, Assembly& assembly) {
   const Json& merges = model["merges"];
-  if (!merges.is_array()) place.fail_with("the model has no list of \"merges\"");
+  if (!merges.is_array()) place.fail("the model has no list of \"merges\"");
   std::size_t number = 0;
   std::string left, right;
   for (const Json& merge : merges) {
@@ -235,7 +235,7 @@ void add_merges(const FileName& place, const Json& model, Assembly& assembly) {
       left = merge[0].get<std::string>();
       right = merge[1].get<std::string>();
     } else if (!merge.is_string() || !split_pair(merge.string(), left, right)) {
-      place.fail_with("{}: expected two tokens, got {}", at, shown(merge));
+      fail(place, "{}: expected two tokens, got {}", at, shown(merge));
     }
     assembly.add_merge(place, at, left, right);
   }
@@ -247,10 +247,10 @@ void add_specials(const FileName& place, const Json& json, Assembly& assembly) {
     const Json &content = added["content"], &id = added["id"];
     const bool known = id.is_number_unsigned() && id.get<uint64_t>() < kMostIds;
     if (!known || !content.is_string() || content.string().empty())
-      place.fail_with("expected added tokens with content and id, got {}", shown(added));
-    check_keys(place, "added_tokens: ", added, {kAddedKeys, kAddedHarmless});
+      fail(place, "expected added tokens with content and id, got {}", shown(added));
+    check_keys(place, "added_tokens: ", added, kAddedKeys);
     for (const char* key : {"single_word", "lstrip", "rstrip"}) {
-      if (is_set(added, key)) place.fail_with("{} of the added token {} is not supported", key, shown(content));
+      if (is_set(added, key)) fail(place, "{} of the added token {} is not supported", key, shown(content));
     }
     assembly.add_special(place, content.get<std::string>(), id.get<int64_t>(), is_set(added, "normalized"));
   }
@@ -270,12 +270,12 @@ bool add_folder_tokens(const detail::FolderTokens& folder, Json& json) {
     const FileName place{token.file};
     if (const auto known = ids.find(token.content); known != ids.end()) {
       if (token.id && known->second != *token.id) {
-        place.fail_with("the token \"{}\" has the id {}, but {} in tokenizer.json", token.content, *token.id,
-                        known->second.dump());
+        fail(place, "the token \"{}\" has the id {}, but {} in tokenizer.json", token.content, *token.id,
+             known->second.dump());
       }
       continue;
     }
-    if (!token.id && !vocabulary.contains(token.content)) place.fail_with("{}", no_id(token));
+    if (!token.id && !vocabulary.contains(token.content)) place.fail(no_id(token));
     added.push_back({{"id", token.id ? Json(static_cast<uint64_t>(*token.id)) : vocabulary[token.content]},
                      {"content", token.content},
                      {"single_word", false},
@@ -291,10 +291,10 @@ bool add_folder_tokens(const detail::FolderTokens& folder, Json& json) {
 // A tokenizer of single characters, as CharacterTokenizer::json writes it.
 std::unique_ptr<Tokenizer> characters_of(const FileName& place, const Json& json) {
   if (begin_of(place, json, {}) >= 0)
-    place.fail_with("the post-processor {} is not supported", kind_of(json, "post_processor"));
+    fail(place, "the post-processor {} is not supported", kind_of(json, "post_processor"));
   check_decoder(place, json, {{{"type", "ByteFallback"}}, {{"type", "Fuse"}}}, "ByteFallback and Fuse");
   check_all_keys(place, json);
-  if (is_set(json, "added_tokens")) place.fail_with("added_tokens are not supported without merges");
+  if (is_set(json, "added_tokens")) place.fail("added_tokens are not supported without merges");
   return std::make_unique<CharacterTokenizer>(parse_vocabulary(place, json["model"]["vocab"]), place.file);
 }
 
@@ -314,8 +314,8 @@ std::unique_ptr<Tokenizer> tokenizer_of(const FileName& place, const Json& json,
   if (is_set(model, "byte_fallback") && is_set(model, "merges") && cut != "ByteLevel") {
     const PieceSpace space = piece_space_of(place, json);
     if (folder.prefix_space == false && space != PieceSpace::never)
-      FileName{folder.file}.fail_with("add_prefix_space false is not supported with the tokenizer.json");
-    if (whole_words) place.fail_with("ignore_merges true of the model is not supported with byte_fallback");
+      FileName{folder.file}.fail("add_prefix_space false is not supported with the tokenizer.json");
+    if (whole_words) place.fail("ignore_merges true of the model is not supported with byte_fallback");
     check_piece_decoder(place, json, space);
     Assembly assembly(parse_vocabulary(place, model["vocab"]), false);
     BytePairs& pairs = finish(assembly);
@@ -323,28 +323,28 @@ std::unique_ptr<Tokenizer> tokenizer_of(const FileName& place, const Json& json,
     try {
       return std::make_unique<PieceTokenizer>(std::move(pairs), space);
     } catch (const Error& e) {
-      place.fail_with("{}", std::string_view(e.what()).substr(std::string_view("[tokenizer] ").size()));
+      place.fail(std::string_view(e.what()).substr(std::string_view("[tokenizer] ").size()));
     }
   }
-  if (folder.prefix_space == true) FileName{folder.file}.fail_with("add_prefix_space true is not supported");
-  if (!normalizer.empty()) place.fail_with("the normalizer {} is not supported", normalizer);
+  if (folder.prefix_space == true) FileName{folder.file}.fail("add_prefix_space true is not supported");
+  if (!normalizer.empty()) fail(place, "the normalizer {} is not supported", normalizer);
   if (cut.empty() && is_set(model, "byte_fallback") && !is_set(model, "merges")) return characters_of(place, json);
-  if (is_set(model, "byte_fallback")) place.fail_with("byte_fallback true of the model is not supported");
+  if (is_set(model, "byte_fallback")) place.fail("byte_fallback true of the model is not supported");
   WordPattern pattern = WordPattern::gpt2;
   if (cut == "Sequence") {
     pattern = pattern_of(place, json["pre_tokenizer"]);
   } else {
     if (cut != "ByteLevel") {
-      place.fail_with("expected the pre_tokenizer ByteLevel, got {}", cut.empty() ? "missing" : cut);
+      fail(place, "expected the pre_tokenizer ByteLevel, got {}", cut.empty() ? "missing" : cut);
     }
     const Json& splitter = json["pre_tokenizer"];
-    if (is_set(splitter, "add_prefix_space")) place.fail_with("add_prefix_space of the pre_tokenizer is not supported");
+    if (is_set(splitter, "add_prefix_space")) place.fail("add_prefix_space of the pre_tokenizer is not supported");
     if (splitter.contains("use_regex") && !is_set(splitter, "use_regex")) {
-      place.fail_with("use_regex false of the pre_tokenizer is not supported");
+      place.fail("use_regex false of the pre_tokenizer is not supported");
     }
   }
   if (const std::string back = kind_of(json, "decoder"); !back.empty() && back != "ByteLevel")
-    place.fail_with("expected the decoder ByteLevel, got {}", back);
+    fail(place, "expected the decoder ByteLevel, got {}", back);
   Assembly assembly(parse_vocabulary(place, model["vocab"]));
   BytePairs& pairs = finish(assembly);
   pairs.pattern = pattern;
@@ -372,7 +372,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
   if (folder.empty()) fail("tokenizer", "expected the name of a folder or a file, got an empty text");
   const FileKind kind = kind_of_file(folder);
   if (kind == FileKind::file) return parse_tokenizer(read_file(path, json::kMaxBytes), folder);
-  if (kind != FileKind::folder) fail("tokenizer", fmt::format("there is no file or folder {}", folder));
+  if (kind != FileKind::folder) fail("tokenizer", "there is no file or folder {}", folder);
   if (const fs::path file = path / "tokenizer.json"; is_there(file)) {
     const FileName place{file.string()};
     std::string text = read_file(file, json::kMaxBytes);
@@ -385,13 +385,12 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
     const bool one = is_there(path / vocabulary), other = is_there(path / merges);
     if (one && other) return read_two_files(path / vocabulary, path / merges);
     if (one || other) {
-      fail("tokenizer",
-           fmt::format("{} has {} but no {}", folder, one ? vocabulary : merges, one ? merges : vocabulary));
+      fail("tokenizer", "{} has {} but no {}", folder, one ? vocabulary : merges, one ? merges : vocabulary);
     }
   }
-  fail("tokenizer", fmt::format("{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or "
-                                "encoder.json and vocab.bpe",
-                                folder));
+  fail("tokenizer",
+       "{} has no tokenizer: expected tokenizer.json, or vocab.json and merges.txt, or encoder.json and vocab.bpe",
+       folder);
 }
 
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& folder) {

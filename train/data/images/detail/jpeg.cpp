@@ -37,22 +37,27 @@ void on_jpeg_message(j_common_ptr jpeg, int level) {
     on_jpeg_error(jpeg);
 }
 
-void set_jpeg_errors(JpegErrors& errors) {
-  jpeg_std_error(&errors.manager);
-  errors.manager.error_exit = on_jpeg_error;
-  errors.manager.emit_message = on_jpeg_message;
-}
-
-struct JpegReader {
-  jpeg_decompress_struct jpeg{};
+// A struct of libjpeg, and its errors.
+template <class Struct, void (*destroy)(Struct*)>
+struct JpegHandle {
+  Struct jpeg{};
   JpegErrors errors{};
-  JpegReader() {
-    set_jpeg_errors(errors);
-    jpeg.err = &errors.manager;
+  JpegHandle() {
+    jpeg.err = jpeg_std_error(&errors.manager);
+    errors.manager.error_exit = on_jpeg_error;
+    errors.manager.emit_message = on_jpeg_message;
   }
-  JpegReader(const JpegReader&) = delete;
-  JpegReader& operator=(const JpegReader&) = delete;
-  ~JpegReader() { jpeg_destroy_decompress(&jpeg); }
+  JpegHandle(const JpegHandle&) = delete;
+  JpegHandle& operator=(const JpegHandle&) = delete;
+  ~JpegHandle() { destroy(&jpeg); }
+};
+
+using JpegReader = JpegHandle<jpeg_decompress_struct, jpeg_destroy_decompress>;
+
+struct JpegWriter : JpegHandle<jpeg_compress_struct, jpeg_destroy_compress> {
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;  // the type of jpeg_mem_dest
+  ~JpegWriter() { std::free(bytes); }
 };
 
 bool read_jpeg_header(JpegReader& reader, std::string_view file, Pixels& pixels) {
@@ -87,23 +92,6 @@ bool read_jpeg_rows(JpegReader& reader, Pixels& pixels) {
   jpeg_finish_decompress(&jpeg);
   return true;
 }
-
-struct JpegWriter {
-  jpeg_compress_struct jpeg{};
-  JpegErrors errors{};
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;  // the type of jpeg_mem_dest
-  JpegWriter() {
-    set_jpeg_errors(errors);
-    jpeg.err = &errors.manager;
-  }
-  JpegWriter(const JpegWriter&) = delete;
-  JpegWriter& operator=(const JpegWriter&) = delete;
-  ~JpegWriter() {
-    jpeg_destroy_compress(&jpeg);
-    std::free(bytes);
-  }
-};
 
 bool write_jpeg(JpegWriter& writer, const Pixels& pixels, int quality) {
   jpeg_compress_struct& jpeg = writer.jpeg;
@@ -146,27 +134,14 @@ Refusal encode_jpeg(const Pixels& pixels, int quality, std::string& file) {
   return {};
 }
 
-constexpr ImageCodec kJpegCodec{decode_jpeg, encode_jpeg};
-
 }  // namespace
-}  // namespace tapegrad::data::detail
 
-#endif
-
-namespace tapegrad::data::detail {
-
-#ifndef TAPEGRAD_JPEG
-constexpr ImageCodec kJpegCodec;
-#endif
-
-constexpr std::string_view kJpegEndings[] = {".jpg", ".jpeg"};
-
-extern const ImageFormat kJpeg;
-const ImageFormat kJpeg{.name = "JPEG",
-                        .library = "libjpeg",
-                        .start = "\xff\xd8\xff",
-                        .endings = kJpegEndings,
-                        .opacity = false,
-                        .codec = kJpegCodec};
+const ImageCodec kJpegCodec{decode_jpeg, encode_jpeg};
 
 }  // namespace tapegrad::data::detail
+
+#else
+
+const tapegrad::data::detail::ImageCodec tapegrad::data::detail::kJpegCodec{};
+
+#endif

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,21 +19,13 @@ inline constexpr int64_t kMostPixels = int64_t{1} << 27;
 // Why decoding or encoding failed; empty: it succeeded.
 using Refusal = std::string;
 
-// The functions of an image library.
+// The functions of an image library; none if this build does not have the library.
 struct ImageCodec {
   Refusal (*decode)(std::string_view file, Pixels& pixels) = nullptr;
   Refusal (*encode)(const Pixels& pixels, int quality, std::string& file) = nullptr;  // quality: 1 to 100
 };
 
-// A format: an object in the file of its name, and its place in the table in image.cpp.
-struct ImageFormat {
-  std::string_view name;                      // as image_formats() has it
-  std::string_view library;                   // "libpng"; its Debian package is libpng-dev
-  std::string_view start;                     // the first bytes of its files
-  std::span<const std::string_view> endings;  // of their names, in lower case
-  bool opacity;                               // whether images of 2 and 4 channels can be written
-  ImageCodec codec;                           // without functions if this build does not have the library
-};
+extern const ImageCodec kPngCodec, kJpegCodec;
 
 // Whether a file is an image by its name, in any of the formats, and the endings of such names: ".png", ".jpg" ...
 bool is_named_as_image(const std::string& path);

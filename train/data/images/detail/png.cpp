@@ -138,27 +138,14 @@ Refusal encode_png(const Pixels& pixels, int /*quality*/, std::string& file) {
   return fmt::format("libpng cannot write it: {}", writer.state.why);
 }
 
-constexpr ImageCodec kPngCodec{decode_png, encode_png};
-
 }  // namespace
-}  // namespace tapegrad::data::detail
 
-#endif
-
-namespace tapegrad::data::detail {
-
-#ifndef TAPEGRAD_PNG
-constexpr ImageCodec kPngCodec;
-#endif
-
-constexpr std::string_view kPngEndings[] = {".png"};
-
-extern const ImageFormat kPng;
-const ImageFormat kPng{.name = "PNG",
-                       .library = "libpng",
-                       .start = "\x89PNG\r\n\x1a\n",
-                       .endings = kPngEndings,
-                       .opacity = true,
-                       .codec = kPngCodec};
+const ImageCodec kPngCodec{decode_png, encode_png};
 
 }  // namespace tapegrad::data::detail
+
+#else
+
+const tapegrad::data::detail::ImageCodec tapegrad::data::detail::kPngCodec{};
+
+#endif

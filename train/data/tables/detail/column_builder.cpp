@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/train/data/tables/detail/column_builder.h>
 
@@ -55,7 +56,7 @@ bool is_int64(double value) { return value == std::floor(value) && value >= -0x1
 template <class Ids>
 std::vector<std::string> sort_classes(const Ids& by_name, std::vector<int64_t>& ids) {
   std::vector<std::pair<std::string, int64_t>> order(by_name.begin(), by_name.end());
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::vector<int64_t> renumbered(order.size());
   std::vector<std::string> names;
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -78,7 +79,7 @@ std::string in_quotes(std::string_view text) {
 
 ColumnBuilder::ColumnBuilder(std::string_view where, Column column) : column_(std::move(column)) {
   const auto refuse = [&](std::string_view what, std::string_view got) {
-    fail(where, fmt::format("column \"{}\": expected {}, got {}", column_.name, what, got));
+    fail(where, "column \"{}\": expected {}, got {}", column_.name, what, got);
   };
   if (const auto* of = std::get_if<NumberOptions>(&column_.values)) {
     if (of->dtype == kFloat64) values_ = std::vector<double>();

@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <tapegrad/autograd/error.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/foreign.h>
 #include <tapegrad/train/data/tables/detail/column_builder.h>
 #include <tapegrad/train/data/tables/detail/csv_rows.h>
@@ -19,8 +19,8 @@ unsigned char byte_of(char c) { return static_cast<unsigned char>(c); }
 CsvRows::CsvRows(const std::string& path, char separator, bool quotes)
     : file_(path), separator_(separator), buffer_(kPiece, '\0') {
   if (separator == '\0' || separator == '\n' || separator == '\r' || (quotes && separator == '"')) {
-    fail("csv", fmt::format("expected a separator that is not a line end, a NUL byte or a quote, got \"{}\"",
-                            std::string_view(&separator, 1)));
+    fail("csv", "expected a separator that is not a line end, a NUL byte or a quote, got \"{}\"",
+         std::string_view(&separator, 1));
   }
   for (const char c : {separator, '\n', '\r', '\0'}) ends_run_[byte_of(c)] = true;
   if (quotes) ends_run_[byte_of('"')] = true;
@@ -31,11 +31,11 @@ CsvRows::CsvRows(const std::string& path, char separator, bool quotes)
 }
 
 void CsvRows::refuse(int64_t line, std::string_view why) const {
-  fail("csv", fmt::format("{}, line {}: {}", file_.path(), line, why));
+  fail("csv", "{}, line {}: {}", file_.path(), line, why);
 }
 
 void CsvRows::refuse(int64_t line, std::size_t column, std::string_view why) const {
-  fail("csv", fmt::format("{}, line {}, column {}: {}", file_.path(), line, column + 1, why));
+  fail("csv", "{}, line {}, column {}: {}", file_.path(), line, column + 1, why);
 }
 
 bool CsvRows::fill() {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/files.h>
 #include <tapegrad/autograd/io/internal/known_keys.h>
 #include <tapegrad/train/data/tokenizers/detail/assembly.h>
@@ -29,10 +30,6 @@ constexpr std::string_view kReadOfToken = "content normalized", kHarmlessOfToken
 constexpr std::string_view kAtDefaultsOfToken = "lstrip=false rstrip=false single_word=false";
 constexpr std::string_view kReadOfMap = "additional_special_tokens extra_special_tokens";
 
-[[noreturn]] void refuse(const std::string& file, const std::string& why) {
-  fail("tokenizer", fmt::format("{}: {}", file, why));
-}
-
 bool names_a_token(std::string_view key, const Json& value) {
   return key.ends_with("_token") && (value.is_string() || value.is_object());
 }
@@ -44,7 +41,7 @@ class Reader {
   FolderTokens read(bool alone) {
     if (const Json settings = object("tokenizer_config.json"); !settings.is_null()) {
       check_keys(settings, {kReadOfSettings, kHarmlessOfSettings, kAtDefaultsOfSettings});
-      found_.file = file_;
+      found_.file = file_.file;
       add_with_ids(settings.value("added_tokens_decoder", Json()));
       add_named(settings);
       if (const Json space = settings.value("add_prefix_space", Json()); space.is_boolean())
@@ -64,10 +61,10 @@ class Reader {
   // The content of a file, which is then the one that errors are about; null if there is none.
   Json object(const char* name) {
     const std::filesystem::path path = folder_ / name;
-    file_ = path.string();
+    file_ = {path.string()};
     if (!is_there(path)) return {};
-    Json json = json::parse(read_file(path, json::kMaxBytes), [&](const std::string& why) { refuse(file_, why); });
-    if (!json.is_object()) refuse(file_, fmt::format("expected an object, got {}", json.type_name()));
+    Json json = json::parse(read_file(path, json::kMaxBytes), [&](const std::string& why) { file_.fail(why); });
+    if (!json.is_object()) fail(file_, "expected an object, got {}", json.type_name());
     return json;
   }
 
@@ -75,27 +72,28 @@ class Reader {
     Json others = Json::object();
     for (const auto& [key, value] : json.items())
       if (!names_a_token(key, value)) others[key] = value;
-    if (const std::string why = json::unknown_key(others, {known}); !why.empty()) refuse(file_, why);
+    if (const std::string why = json::unknown_key(others, {known}); !why.empty()) file_.fail(why);
   }
 
   // The vocabulary's files say nothing about these: they are for GPT-2's tokenizer as it is.
   void require_plain_gpt2(const Json& settings) const {
     for (const char* key : {"add_bos_token", "add_eos_token", "add_prefix_space"}) {
       if (settings.value(key, Json()) == true)
-        refuse(file_, fmt::format("expected {} false with vocab.json and merges.txt, got true", key));
+        fail(file_, "expected {} false with vocab.json and merges.txt, got true", key);
     }
     const Json type = settings.value("tokenizer_class", Json());
     if (!type.is_null() && type != "GPT2Tokenizer" && type != "GPT2TokenizerFast") {
-      refuse(file_, fmt::format("expected the tokenizer_class GPT2Tokenizer with vocab.json and merges.txt, got {} "
-                                "(save its tokenizer.json)",
-                                json::shown(type)));
+      fail(
+          file_,
+          "expected the tokenizer_class GPT2Tokenizer with vocab.json and merges.txt, got {} (save its tokenizer.json)",
+          json::shown(type));
     }
   }
 
   void add_with_ids(const Json& decoder) {
     if (decoder.is_null()) return;
     if (!decoder.is_object())
-      refuse(file_, fmt::format("expected added_tokens_decoder to be an object, got {}", json::shown(decoder)));
+      fail(file_, "expected added_tokens_decoder to be an object, got {}", json::shown(decoder));
     for (const auto& [text, token] : decoder.items()) {
       int64_t id = -1;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
@@ -111,8 +109,7 @@ class Reader {
     for (const char* key : {"additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens"}) {
       const Json list = json.value(key, Json::array());
       if (list.is_null()) continue;
-      if (!list.is_structured())
-        refuse(file_, fmt::format("expected {} to be a list of tokens, got {}", key, json::shown(list)));
+      if (!list.is_structured()) fail(file_, "expected {} to be a list of tokens, got {}", key, json::shown(list));
       for (const Json& token : list) add(token, {});
     }
   }
@@ -122,31 +119,30 @@ class Reader {
     const Json content = token.is_object() ? token.value("content", Json()) : token;
     const bool known = id.is_null() || (id.is_number_unsigned() && id.get<uint64_t>() < kMostIds);
     if (!content.is_string() || content.string().empty() || !known) {
-      refuse(file_, fmt::format("expected tokens with a text and an id, got {}{}", json::shown(token),
-                                known ? "" : fmt::format(" with the id {}", json::shown(id))));
+      fail(file_, "expected tokens with a text and an id, got {}{}", json::shown(token),
+           known ? "" : fmt::format(" with the id {}", json::shown(id)));
     }
     bool normalized = false;
     if (token.is_object()) {
       const std::string why = json::unknown_key(token, {{kReadOfToken, kHarmlessOfToken, kAtDefaultsOfToken}});
-      if (!why.empty()) refuse(file_, fmt::format("the added token {}: {}", json::shown(content), why));
+      if (!why.empty()) fail(file_, "the added token {}: {}", json::shown(content), why);
       normalized = token.value("normalized", Json()) == true;
     }
     const auto text = content.get<std::string>();
     const auto known_id = id.is_null() ? std::optional<int64_t>() : id.get<int64_t>();
     const auto [place, is_new] = places_.emplace(text, found_.tokens.size());
     if (is_new) {
-      found_.tokens.push_back({text, known_id, file_, normalized});
+      found_.tokens.push_back({text, known_id, file_.file, normalized});
     } else if (FolderToken& same = found_.tokens[place->second]; known_id) {
       if (same.id && same.id != known_id) {
-        refuse(file_, fmt::format("the token {} has the id {}, but {} in {}", json::shown(content), *known_id, *same.id,
-                                  same.file));
+        fail(file_, "the token {} has the id {}, but {} in {}", json::shown(content), *known_id, *same.id, same.file);
       }
-      same = {text, known_id, file_, normalized};
+      same = {text, known_id, file_.file, normalized};
     }
   }
 
   std::filesystem::path folder_;
-  std::string file_;
+  FileName file_;
   FolderTokens found_;
   std::unordered_map<std::string, std::size_t> places_;
 };
@@ -158,25 +154,25 @@ std::string shown(const Json& value) {
 }
 
 Json parse_json(const FileName& place, std::string_view text) {
-  if (text.empty()) place.fail_with("the file is empty (was its download interrupted?)");
-  return json::parse(text, [&](const std::string& why) { place.fail_with("{}", why); });
+  if (text.empty()) place.fail("the file is empty (was its download interrupted?)");
+  return json::parse(text, [&](const std::string& why) { place.fail(why); });
 }
 
 Vocabulary parse_vocabulary(const FileName& place, const Json& json) {
-  if (!json.is_object() || json.empty()) place.fail_with("expected a vocabulary object of tokens and ids");
+  if (!json.is_object() || json.empty()) place.fail("expected a vocabulary object of tokens and ids");
   Vocabulary vocabulary;
   std::unordered_map<int64_t, const std::string*> taken;
   vocabulary.reserve(json.size());
   for (const auto& [token, value] : json.items()) {
     if (!value.is_number_unsigned() || value.get<uint64_t>() >= kMostIds) {
-      place.fail_with("the token \"{}\" has the id {}, expected an integer from 0 to {}", token, shown(value),
-                      kMostIds - 1);
+      fail(place, "the token \"{}\" has the id {}, expected an integer from 0 to {}", token, shown(value),
+           kMostIds - 1);
     }
     const auto id = value.get<int64_t>();
     const auto entry = vocabulary.emplace(token, id).first;
     const auto [other, free] = taken.emplace(id, &entry->first);
-    if (!free) place.fail_with("the tokens \"{}\" and \"{}\" have the same id {}", *other->second, token, id);
-    if (token.empty()) place.fail_with("the token of id {} is empty", id);
+    if (!free) fail(place, "the tokens \"{}\" and \"{}\" have the same id {}", *other->second, token, id);
+    if (token.empty()) fail(place, "the token of id {} is empty", id);
   }
   return vocabulary;
 }
@@ -205,7 +201,7 @@ void Assembly::add_merge(const FileName& place, std::string_view at, const std::
   const auto id_of = [&](const std::string& token, std::string_view what) {
     const auto found = vocabulary_.find(token);
     if (found == vocabulary_.end()) {
-      place.fail_with("{} merges \"{}\" and \"{}\": {} \"{}\" is not in the vocabulary", at, left, right, what, token);
+      fail(place, "{} merges \"{}\" and \"{}\": {} \"{}\" is not in the vocabulary", at, left, right, what, token);
     }
     return found->second;
   };
@@ -217,14 +213,14 @@ void Assembly::add_merge(const FileName& place, std::string_view at, const std::
 void Assembly::add_special(const FileName& place, const std::string& content, int64_t id, bool normalized) {
   const auto known = vocabulary_.find(content);
   if (known != vocabulary_.end() && known->second != id) {
-    place.fail_with("the added token \"{}\" has the id {}, but {} in the vocabulary", content, id, known->second);
+    fail(place, "the added token \"{}\" has the id {}, but {} in the vocabulary", content, id, known->second);
   }
   if (static_cast<std::size_t>(id) >= pairs_.tokens.size()) {
     pairs_.tokens.resize(static_cast<std::size_t>(id) + 1);
     made_.resize(pairs_.tokens.size(), false);
   }
   if (known == vocabulary_.end() && !text(id).empty()) {
-    place.fail_with("the added token \"{}\" has the id {} of another token", content, id);
+    fail(place, "the added token \"{}\" has the id {} of another token", content, id);
   }
   text(id) = content;
   made_[static_cast<std::size_t>(id)] = true;
@@ -235,7 +231,7 @@ void Assembly::add_special(const FileName& place, const std::string& content, in
 void Assembly::add_special(const detail::FolderToken& token) {
   const FileName place{token.file};
   const auto known = vocabulary_.find(token.content);
-  if (!token.id && known == vocabulary_.end()) place.fail_with("{}", no_id(token));
+  if (!token.id && known == vocabulary_.end()) place.fail(no_id(token));
   add_special(place, token.content, token.id ? *token.id : known->second);
 }
 
@@ -245,10 +241,9 @@ void Assembly::take_specials(const FileName& merges) {
     const bool marked = token.size() > 2 && ((token.front() == '<' && token.back() == '>') ||
                                              (token.front() == '[' && token.back() == ']'));
     if (!marked) {
-      merges.fail_with(
-          "none of the {} merges makes the token \"{}\" (id {}) of the vocabulary (was its download "
-          "interrupted?)",
-          pairs_.merges.size(), token, id);
+      fail(merges,
+           "none of the {} merges makes the token \"{}\" (id {}) of the vocabulary (was its download interrupted?)",
+           pairs_.merges.size(), token, id);
     }
     add_special(merges, token, id);
   }

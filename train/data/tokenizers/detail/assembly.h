@@ -2,7 +2,7 @@
 // tokenizer.json, and what is next to it, tokenizer_config.json, special_tokens_map.json and added_tokens.json.
 #pragma once
 
-#include <fmt/format.h>
+#include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/io/internal/json.h>
 #include <tapegrad/train/data/byte_pair.h>
 
@@ -39,13 +39,10 @@ FolderTokens folder_tokens(const std::filesystem::path& folder, bool alone);
 
 using Vocabulary = std::unordered_map<std::string, int64_t>;
 
-// The file that an Error is about: throws "[tokenizer] file: ...".
+// The file that an Error is about, "[tokenizer] file: ...".
 struct FileName {
   std::string file;
-  template <class... T>
-  [[noreturn]] void fail_with(fmt::format_string<const T&...> text, const T&... values) const {
-    fail("tokenizer", file + ": " + fmt::vformat(text, fmt::make_format_args(values...)));
-  }
+  [[noreturn]] void fail(std::string_view text) const { tapegrad::fail("tokenizer", file + ": " + std::string(text)); }
 };
 
 // A value as JSON, shortened; structures only by their type.

@@ -13,7 +13,7 @@ struct ArithmeticFormulas {
   Formula div_grad_b, pow_grad_a, pow_grad_b, maximum_grad, minimum_grad;
   Formula fmod, remainder, fmod_scalar, remainder_scalar, fmod_grad_b, remainder_grad_b;
   Formula atan2, atan2_grad, lerp, lerp_scalar, lerp_grad_a;
-  Unary rdiv_scalar, clamp, power, cube;
+  Unary rdiv_scalar, clamp, power, square, cube, sqrt, reciprocal, rsqrt;
 };
 
 /// kernels: formulas with the kernels of the instruction set in use. symbols: formulas with Formula::symbolic.

@@ -87,7 +87,11 @@ const ArithmeticFormulas& arithmetic_formulas() {
                     [](auto dy, auto x, auto low, auto high) { return where(x >= low, where(x <= high, dy, 0), 0); }),
       .power = from_x<1>([](auto x, auto s) { return pow(x, s); },
                          [](auto dy, auto x, auto s) { return dy * (s * pow(x, s - 1)); }),
+      .square = light(from_x([](auto x) { return x * x; }, [](auto dy, auto x) { return dy * (2 * x); })),
       .cube = from_x([](auto x) { return x * x * x; }, [](auto dy, auto x) { return dy * (3 * (x * x)); }),
+      .sqrt = from_y([](auto x) { return sqrt(x); }, [](auto dy, auto y) { return dy / (2 * y); }),
+      .reciprocal = from_y([](auto x) { return 1 / x; }, [](auto dy, auto y) { return -dy * (y * y); }),
+      .rsqrt = from_y([](auto x) { return rsqrt(x); }, [](auto dy, auto y) { return -0.5 * dy * (y * y * y); }),
   };
   return formulas;
 }
@@ -273,19 +277,17 @@ Tensor div(Scalar a, const Tensor& b) { return unary(kDiv, dividable(b), formula
 
 Tensor pow(const Tensor& a, Scalar exponent) {
   if (!is_floating(a.dtype())) return with_number(static_cast<BinaryFunction>(pow), a, exponent);
-  const auto as = [&](std::string_view function) {
-    return unary(kPow, a, function_named(function, FormulasFor::kernels));
-  };
-  if (exponent == 2) return as("square");
-  if (exponent == 3) return unary(kPow, a, formulas().cube);
-  if (exponent == 0.5) return as("sqrt");
-  if (exponent == -0.5) return as("rsqrt");
-  if (exponent == -1) return as("reciprocal");
+  const ArithmeticFormulas& f = formulas();
+  if (exponent == 2) return unary(kPow, a, f.square);
+  if (exponent == 3) return unary(kPow, a, f.cube);
+  if (exponent == 0.5) return unary(kPow, a, f.sqrt);
+  if (exponent == -0.5) return unary(kPow, a, f.rsqrt);
+  if (exponent == -1) return unary(kPow, a, f.reciprocal);
   if (exponent == 1) return mul(a, 1);
   if (exponent == 0) {
     return record(kPow, ones_like(a), {a}, [](const Tensor& dy) -> Grads { return zeros_like(dy); });
   }
-  return unary(kPow, a, formulas().power, {exponent});
+  return unary(kPow, a, f.power, {exponent});
 }
 
 Tensor neg(const Tensor& x) {

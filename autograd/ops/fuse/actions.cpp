@@ -132,7 +132,11 @@ FuseActions::FuseActions() {
   atan2 = {.kernels = &kernels.atan2, .rule = atan2_rule};
   fill(clamp, clamp_grad, kernels.clamp, symbols.clamp);
   fill(power, power_grad, kernels.power, symbols.power);
+  fill(square, square_grad, kernels.square, symbols.square);
   fill(cube, cube_grad, kernels.cube, symbols.cube);
+  fill(sqrt, sqrt_grad, kernels.sqrt, symbols.sqrt);
+  fill(reciprocal, reciprocal_grad, kernels.reciprocal, symbols.reciprocal);
+  fill(rsqrt, rsqrt_grad, kernels.rsqrt, symbols.rsqrt);
   div_grad_b = {.kernels = &kernels.div_grad_b, .written_out = symbols.div_grad_b.symbolic};
   pow_grad_a = {.kernels = &kernels.pow_grad_a, .written_out = symbols.pow_grad_a.symbolic};
   pow_grad_b = {.kernels = &kernels.pow_grad_b, .written_out = symbols.pow_grad_b.symbolic};

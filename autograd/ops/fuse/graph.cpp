@@ -129,11 +129,11 @@ Symbol Symbol::power(const Symbol& a, const Symbol& b) {
   const FuseActions& all = FuseActions::all();
   const std::optional<double> exponent = SymbolGraph::number_of(b);
   if (!exponent) return graph.add(all.pow, {a, b});
-  if (*exponent == 2) return call("square", a);
+  if (*exponent == 2) return graph.add(all.square, {a});
   if (*exponent == 3) return graph.add(all.cube, {a});
-  if (*exponent == 0.5) return call("sqrt", a);
-  if (*exponent == -0.5) return call("rsqrt", a);
-  if (*exponent == -1) return call("reciprocal", a);
+  if (*exponent == 0.5) return graph.add(all.sqrt, {a});
+  if (*exponent == -0.5) return graph.add(all.rsqrt, {a});
+  if (*exponent == -1) return graph.add(all.reciprocal, {a});
   if (*exponent == 1) return a;
   if (*exponent == 0) return 1;
   return graph.add(all.power, {a}, {{*exponent}});

@@ -80,7 +80,7 @@ class Idioms {
     } else if (is(t, all_.mul)) {
       multiply(operand(t, 0), product);
       multiply(operand(t, 1), product);
-    } else if (is(t, function("square")) || is(t, all_.cube)) {
+    } else if (is(t, all_.square) || is(t, function("square")) || is(t, all_.cube)) {
       for (int i = is(t, all_.cube) ? 3 : 2; i > 0; --i) multiply(operand(t, 0), product);
     } else if (is(t, all_.div) && number(operand(t, 1))) {
       multiply(operand(t, 0), product);

@@ -66,7 +66,8 @@ struct FuseActions {
   FuseAction operand, number;
   FuseAction add, sub, mul, div, neg, maximum, minimum, pow, atan2;
   FuseAction clamp, clamp_grad;
-  FuseAction power, cube, power_grad, cube_grad;  ///< pow with a number
+  FuseAction power, square, cube, sqrt, reciprocal, rsqrt;  ///< pow with a number
+  FuseAction power_grad, square_grad, cube_grad, sqrt_grad, reciprocal_grad, rsqrt_grad;
   FuseAction div_grad_b, pow_grad_a, pow_grad_b, maximum_grad, minimum_grad, atan2_grad;
   FuseAction where_less, where_less_equal, where_equal;  ///< a < b ? x : y
   struct Function {

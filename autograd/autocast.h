@@ -21,13 +21,11 @@ namespace tapegrad {
 ///
 /// Parameters, their gradients, optimisers and all results stay float32, unlike with PyTorch's torch.autocast, where
 /// results of matrix multiplications are bfloat16. A loss scale is not needed. float64 tensors are not affected.
-class Autocast {
+class Autocast : NonCopyable {
  public:
   /// kFloat32 switches an enclosing Autocast off. Error for other types.
   explicit Autocast(DType dtype, bool enabled = true);
   ~Autocast();
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
 
   /// The type of matrix multiplications on this thread: kFloat32 without an Autocast.
   static DType dtype();

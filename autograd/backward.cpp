@@ -65,12 +65,10 @@ void Layers::require_count(const Op& op, const Grads& grads, std::size_t inputs)
 
 // One run of backward. However it ends, it undoes what it has begun: nodes that ran are gone by then, and the tape is
 // spent.
-class Tape::BackwardRun {
+class Tape::BackwardRun : NonCopyable {
  public:
   BackwardRun(Tape& tape, const Tensor& loss, const BackwardOptions& options);
   ~BackwardRun();
-  BackwardRun(const BackwardRun&) = delete;
-  BackwardRun& operator=(const BackwardRun&) = delete;
 
   int64_t last() const { return last_; }
   int64_t first() const { return first_; }

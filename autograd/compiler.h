@@ -1,4 +1,5 @@
-// What every file that includes tapegrad must be compiled with; the first header of all others.
+// What every file that includes tapegrad must be compiled with, and the base class of what cannot be copied; the first
+// header of all others.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -8,3 +9,18 @@
 #error \
     "tapegrad's results are reproducible to the last bit, which -ffast-math (also as a part of -Ofast) breaks: remove it"
 #endif
+
+namespace tapegrad {
+
+/// The base of classes whose objects can be neither copied nor moved.
+class NonCopyable {
+ public:
+  NonCopyable(const NonCopyable&) = delete;
+  NonCopyable& operator=(const NonCopyable&) = delete;
+
+ protected:
+  NonCopyable() = default;
+  ~NonCopyable() = default;
+};
+
+}  // namespace tapegrad

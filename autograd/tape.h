@@ -58,12 +58,10 @@ enum class OuterTensors {
 ///
 /// A tape belongs to the thread that constructed it, and must be destroyed there (otherwise the process is aborted).
 /// Tapes may be destroyed in any order. If a function that backward calls destroys the tape, backward raises an Error.
-class Tape {
+class Tape : NonCopyable {
  public:
   [[nodiscard]] explicit Tape(OuterTensors outer_tensors = OuterTensors::constants);
   ~Tape();
-  Tape(const Tape&) = delete;
-  Tape& operator=(const Tape&) = delete;
 
   /// dloss/dleaf for every leaf that took part in the loss. Frees what was recorded, node by node; the tape then
   /// records nothing more, and cannot run backward again. With create_graph or retain_graph it keeps everything and

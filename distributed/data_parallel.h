@@ -30,12 +30,10 @@ int64_t gradients_at_once(const DataParallelOptions& options, int64_t processes)
 /// While one is in scope, the default generator gives the numbers of one batch of one step. They depend on the
 /// generator's seed, the step and the batch alone, not on which process computes the batch. Afterwards the generator
 /// continues as if nothing had been sampled.
-class BatchDraws {
+class BatchDraws : NonCopyable {
  public:
   BatchDraws(int64_t step, int64_t batch);
   ~BatchDraws();
-  BatchDraws(const BatchDraws&) = delete;
-  BatchDraws& operator=(const BatchDraws&) = delete;
 
  private:
   Generator before_;
@@ -69,7 +67,7 @@ struct MeanLoss {
 /// parameters. A step compares rates, decays, frozen parameters and the number of batches, and throws on every process
 /// if they differ. If only one process fails in a step, it must end: the others wait for it until the launcher ends
 /// them, or for WorldOptions::timeout_s.
-class DataParallel {
+class DataParallel : NonCopyable {
  public:
   /// The mean loss of batch i, counted from the first step; recorded on the tape in scope.
   using LossOf = std::function<MeanLoss(int64_t batch)>;
@@ -79,8 +77,6 @@ class DataParallel {
   /// updates through this object only, which must outlive its use.
   DataParallel(const World& world, optim::Optimizer& optimizer, DataParallelOptions options = {});
   ~DataParallel();
-  DataParallel(const DataParallel&) = delete;
-  DataParallel& operator=(const DataParallel&) = delete;
 
   /// One step over all its batches. Returns the mean loss over their terms, the same on every process. `loss_of` is
   /// called for the batches of this process, in order, each with BatchDraws if there is more than one batch per step.

@@ -28,7 +28,7 @@ enum class Reduce { sum, max, min, only };
 /// process, and so does a process whose World ends while others go on. A process that waits in vain raises an Error
 /// (WorldOptions::timeout_s); then the program must end. Results are constants, not recorded on a tape, and are equal
 /// on every process; sums are added in a fixed tree over the ranks.
-class World {
+class World : NonCopyable {
  public:
   /// Joins the others. Error if a launcher has started this process and tapegrad was built without MPI or with another
   /// MPI than the launcher's, or if an earlier World of this program has ended.
@@ -41,8 +41,6 @@ class World {
   /// do something else, prints an Error and ends all processes. After an exception it does not wait: when this process
   /// ends, the launcher ends the others.
   ~World();
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
   /// This process alone, even under a launcher.
   static const World& alone();
 

@@ -35,12 +35,10 @@ class ExponentialAverage {
   NamedTensors averages() const { return averages_; }
 
   /// While one is in scope, the parameters have the averages as values. Error while a tape in scope has recorded them.
-  class Use {
+  class Use : NonCopyable {
    public:
     explicit Use(ExponentialAverage& average);
     ~Use();
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
 
    private:
     ExponentialAverage& average_;

@@ -19,14 +19,12 @@ namespace tapegrad::optim {
 /// elements that it updates. Norms and random numbers are computed for all gradients, and are bit-identical to one
 /// process. Sparse gradients (nn::EmbeddingOptions::sparse) stay sparse in clip_norm() and clip_value(); map() and
 /// add_noise() make them dense.
-class StepGradients {
+class StepGradients : NonCopyable {
  public:
   /// All gradients of leaves. With an optimiser, gradients that it ignores are removed first (Optimizer::ignore).
   explicit StepGradients(Gradients& grads);
   StepGradients(Gradients& grads, const Optimizer& optimizer);
   virtual ~StepGradients() = default;
-  StepGradients(const StepGradients&) = delete;
-  StepGradients& operator=(const StepGradients&) = delete;
 
   /// The norm of all gradients as one vector. The order of summation depends on their shapes alone.
   double norm() const;

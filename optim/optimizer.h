@@ -52,11 +52,9 @@ struct ParameterGroups : std::vector<ParameterGroup> {
 ///       for (int64_t i = begin; i < end; ++i) p[i] -= static_cast<float>(group_lr(slot.group)) * (g[i] > 0 ? 1 : -1);
 ///     }
 ///   };
-class Optimizer {
+class Optimizer : NonCopyable {
  public:
   virtual ~Optimizer() = default;
-  Optimizer(const Optimizer&) = delete;
-  Optimizer& operator=(const Optimizer&) = delete;
 
   /// One update. Error, before anything is written, for a parameter without a gradient, for gradients of leaves that
   /// are not parameters of this optimiser (a module's visit may leave out a layer), and for a gradient that is not

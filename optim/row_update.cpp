@@ -40,7 +40,7 @@ void Optimizer::take_rows(Slot& slot, const RowGradient& grad) const {
 }
 
 // As long as it lives, slots with rows have copies of those rows for their parameter and state.
-class Optimizer::RowCopies {
+class Optimizer::RowCopies : NonCopyable {
  public:
   explicit RowCopies(const PoolVector<Slot*>& slots) : slots_(slots) {
     each([this](const Slot& slot, Tensor& x) { others_.push_back(index_select(x.detach(), 0, slot.rows)); });
@@ -52,8 +52,6 @@ class Optimizer::RowCopies {
     each([&](const Slot& slot, Tensor& x) { write(others_[next++], slot.rows, x); });
     for (Slot* slot : slots_) slot->rows = Tensor();
   }
-  RowCopies(const RowCopies&) = delete;
-  RowCopies& operator=(const RowCopies&) = delete;
 
  private:
   void each(const auto& f) {

@@ -302,11 +302,7 @@ std::vector<Tensor> batch_jacobian(TensorFunction f, std::span<const Tensor> x) 
     row.push_back(one.slice(0, 0, 1));
     rows.elements += without_first(one.shape()).numel();
   }
-  Tensor y;
-  {
-    const PauseRecording pause;
-    y = f(row);
-  }
+  const Tensor y = unrecorded([&] { return f(row); });
   require_rows(kBatchJacobian, y, std::min<int64_t>(rows.count, 1));
   rows.result = without_first(y.shape());
   if (rows.count == 0 || rows.elements == 0 || rows.result.numel() == 0) {

@@ -58,10 +58,7 @@ class Check {
   GradcheckReport run() {
     accept_inputs();
     for (const Tensor& x : inputs_) before_.push_back(bits(x));
-    {
-      const PauseRecording pause;
-      accept_function();
-    }
+    unrecorded([this] { accept_function(); });
     if (report_.ok) first_order();
     if (report_.ok) layouts_of_seed();
     if (report_.ok) constants_beside();

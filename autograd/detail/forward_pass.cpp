@@ -34,7 +34,7 @@ Tensor tangent_in(Tangents& tangents, const Tensor& x) {
 Tensor own_handle(const Tensor& y) { return y.tape_index().tape == 0 ? y : y.view(y.shape(), y.strides()); }
 
 // While one is alive, this thread records in the layers outside a pass only.
-class Outside {
+class Outside : NonCopyable {
  public:
   Outside(Tangents& pass, Tape** innermost, Tape* outer)
       : pass_(pass), innermost_(innermost), before_(std::exchange(*innermost, outer)) {
@@ -44,8 +44,6 @@ class Outside {
     *innermost_ = before_;
     pass_.inner = nullptr;
   }
-  Outside(const Outside&) = delete;
-  Outside& operator=(const Outside&) = delete;
 
  private:
   Tangents& pass_;

@@ -31,15 +31,13 @@ struct Tangents {
 };
 
 /// A forward pass of this thread, from its construction to its destruction. Passes may nest.
-class ForwardPass {
+class ForwardPass : NonCopyable {
  public:
   /// With Refusal::noted, an operation whose backward cannot be differentiated does not throw: its result has no
   /// tangent, and refused() returns true.
   enum class Refusal { error, noted };
   explicit ForwardPass(Refusal refusal = Refusal::error);
   ~ForwardPass();
-  ForwardPass(const ForwardPass&) = delete;
-  ForwardPass& operator=(const ForwardPass&) = delete;
 
   /// x with the tangent v, which has its shape and type.
   Tensor variable(const Tensor& x, const Tensor& v) const;

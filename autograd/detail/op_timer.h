@@ -13,7 +13,7 @@ namespace tapegrad {
 /// Times the enclosing function as an operation while a Profiler is in scope; otherwise it costs the test of a flag.
 /// An operation without one is timed by record(), from the first tensor that it makes. So it is needed only by a
 /// function that does not always call record(), or that is worth a row of its own without being an Op.
-class OpTimer {
+class OpTimer : NonCopyable {
  public:
   OpTimer(const Op& op, std::initializer_list<Input> inputs) {
     if (detail::is_profiling()) [[unlikely]]
@@ -27,8 +27,6 @@ class OpTimer {
     if (running_) [[unlikely]]
       stop();
   }
-  OpTimer(const OpTimer&) = delete;
-  OpTimer& operator=(const OpTimer&) = delete;
 
  private:
   void start(std::string_view name, std::span<const Input> inputs);

@@ -16,7 +16,7 @@ struct TapeMemory;
 void note_call(const Op& op, const Tensor& y, std::span<const Input> inputs);
 
 /// For a backward of this thread: finds the module of each node, for its NodeTimers.
-class BackwardTimer {
+class BackwardTimer : NonCopyable {
  public:
   BackwardTimer(const TapeMemory& memory, int64_t start) {
     if (is_profiling()) [[unlikely]]
@@ -26,8 +26,6 @@ class BackwardTimer {
     if (running_) [[unlikely]]
       end();
   }
-  BackwardTimer(const BackwardTimer&) = delete;
-  BackwardTimer& operator=(const BackwardTimer&) = delete;
 
  private:
   void begin(const TapeMemory& memory, int64_t start);
@@ -37,7 +35,7 @@ class BackwardTimer {
 };
 
 /// Times the backward of one node.
-class NodeTimer {
+class NodeTimer : NonCopyable {
  public:
   NodeTimer(const Op& op, int64_t position) {
     if (is_profiling()) [[unlikely]]
@@ -47,8 +45,6 @@ class NodeTimer {
     if (running_) [[unlikely]]
       end();
   }
-  NodeTimer(const NodeTimer&) = delete;
-  NodeTimer& operator=(const NodeTimer&) = delete;
   void note(const Tensor& dy, Grads& grads) const {
     if (running_) [[unlikely]]
       note_gradients(dy, grads);

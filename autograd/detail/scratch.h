@@ -10,13 +10,11 @@ namespace tapegrad {
 
 /// A block of the memory pool for one call; its contents are unspecified.
 template <class T>
-class Scratch {
+class Scratch : NonCopyable {
  public:
   explicit Scratch(int64_t size) : bytes_(static_cast<std::size_t>(size) * sizeof(T)) {
     if (size > 0) data_ = static_cast<T*>(pool::acquire(bytes_));
   }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
   ~Scratch() {
     if (data_ != nullptr) pool::release(data_, bytes_);
   }

@@ -16,12 +16,10 @@ namespace tapegrad::detail {
 class DrawLog {
  public:
   /// While one is in scope on this thread, the thread's sampling calls are entered in the log. Recordings nest.
-  class Recording {
+  class Recording : NonCopyable {
    public:
     explicit Recording(DrawLog& log);
     ~Recording();
-    Recording(const Recording&) = delete;
-    Recording& operator=(const Recording&) = delete;
 
    private:
     friend class DrawLog;
@@ -30,12 +28,10 @@ class DrawLog {
   };
   /// While one is in scope on this thread, sampling returns the numbers of the log and does not advance the generators.
   /// A log can be replayed once. Error "[where] ..." for more calls than the log contains.
-  class Replay {
+  class Replay : NonCopyable {
    public:
     Replay(std::string_view where, DrawLog& log);
     ~Replay();
-    Replay(const Replay&) = delete;
-    Replay& operator=(const Replay&) = delete;
     /// Error if the log contains calls that were not repeated.
     void require_end() const;
 

@@ -2,6 +2,8 @@
 // can include it.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -40,12 +42,10 @@ struct WorkerShare {
 /// The operation that runs on this thread, for its workers; -1 if none is timed.
 int64_t running_operation();
 /// Times a worker's part of a loop of `operation`.
-class WorkerTimer {
+class WorkerTimer : NonCopyable {
  public:
   WorkerTimer(int64_t operation, WorkerShare& share);
   ~WorkerTimer();
-  WorkerTimer(const WorkerTimer&) = delete;
-  WorkerTimer& operator=(const WorkerTimer&) = delete;
 
  private:
   const int64_t operation_;

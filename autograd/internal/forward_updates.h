@@ -19,12 +19,10 @@ struct ForwardUpdate {
 
 /// While one is in scope on this thread, it collects the updates; the modules must stay at their addresses until these
 /// are applied. It ends on the thread that made it. Thread-local, because a module's call has no argument for it.
-class ForwardUpdates {
+class ForwardUpdates : NonCopyable {
  public:
   ForwardUpdates();
   ~ForwardUpdates();
-  ForwardUpdates(const ForwardUpdates&) = delete;
-  ForwardUpdates& operator=(const ForwardUpdates&) = delete;
   /// The innermost one on this thread; nullptr: updates are applied at once.
   static ForwardUpdates* current();
 

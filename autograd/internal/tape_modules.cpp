@@ -3,7 +3,6 @@
 #include <tapegrad/autograd/detail/module_places.h>
 #include <tapegrad/autograd/detail/profile_log.h>
 #include <tapegrad/autograd/internal/tape_modules.h>
-#include <tapegrad/autograd/leaf_names.h>
 
 #include <algorithm>
 #include <optional>
@@ -82,12 +81,13 @@ std::string module_of_parameter(const std::string& name) {
   return dot == std::string::npos ? "" : name.substr(0, dot);
 }
 
-std::vector<std::string> names_of_leaves(const Tape& tape) {
+std::vector<std::string> names_of_leaves(const Tape& tape,
+                                         const std::function<std::string(const TapeIndex& leaf)>& name_of) {
   std::vector<std::string> names(static_cast<std::size_t>(tape.size()));
   std::size_t next = 0;
   for (const Tensor& leaf : tape.leaves()) {
     while (!is_leaf(tape, static_cast<int64_t>(next))) ++next;
-    names[next++] = detail::leaf_name(leaf.tape_index());
+    names[next++] = name_of(leaf.tape_index());
   }
   return names;
 }

@@ -22,12 +22,10 @@ Grads gradients_of_inputs(Tape& tape, int64_t position, const Tensor& dy);
 }  // namespace detail
 
 /// While one is in scope, its functions are called for what its thread records on a tape.
-class TapeWatch {
+class TapeWatch : NonCopyable {
  public:
   explicit TapeWatch(const Tape& tape);
   virtual ~TapeWatch();
-  TapeWatch(const TapeWatch&) = delete;
-  TapeWatch& operator=(const TapeWatch&) = delete;
 
   /// The newest of this thread, or nullptr.
   static TapeWatch* current();

@@ -9,12 +9,10 @@ class Generator;
 
 /// While one is in scope, default_generator() is `own` on this thread: for a thread that works next to the training
 /// thread, so that random numbers do not depend on which of the two samples first. They nest.
-class ThreadDraws {
+class ThreadDraws : NonCopyable {
  public:
   explicit ThreadDraws(Generator& own);
   ~ThreadDraws();
-  ThreadDraws(const ThreadDraws&) = delete;
-  ThreadDraws& operator=(const ThreadDraws&) = delete;
   /// nullptr if none is in scope on this thread.
   static Generator* current();
 

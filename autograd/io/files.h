@@ -47,13 +47,11 @@ inline bool is_there(const std::string& path) { return kind_of_file(path) != Fil
 /// replacing it does not change where the file goes.
 ///
 /// Every function throws an Error "[file] ..." with the path and the system's reason.
-class AtomicFile {
+class AtomicFile : NonCopyable {
  public:
   explicit AtomicFile(const Destination& to);
   /// Removes the temporary file unless commit() was called.
   ~AtomicFile();
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
 
   /// Appends.
   void write(std::span<const std::byte> bytes);

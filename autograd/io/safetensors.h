@@ -29,7 +29,7 @@ struct SafeTensors {
 
 /// A file whose header has been read and checked. Its tensors are read one by one, so that a large file need not be in
 /// memory at once.
-class SafeTensorsFile {
+class SafeTensorsFile : NonCopyable {
  public:
   /// Error "[safetensors] path: ..." for anything that breaks the format's rules: a header over 100 MB or longer than
   /// the file, invalid JSON, a repeated name, an unknown element type, a shape that does not fit its bytes, bytes that
@@ -37,8 +37,6 @@ class SafeTensorsFile {
   /// read: the format does not demand it.) Error for a damaged header of a file with checksums.
   explicit SafeTensorsFile(const std::string& path);
   ~SafeTensorsFile();
-  SafeTensorsFile(const SafeTensorsFile&) = delete;
-  SafeTensorsFile& operator=(const SafeTensorsFile&) = delete;
 
   /// The place of one tensor in the file.
   struct Entry {

@@ -1,6 +1,8 @@
 // What differs between kinds of processors: a pause, the modes of arithmetic, the processor's name, its caches.
 #pragma once
 
+#include <tapegrad/autograd/compiler.h>
+
 #include <cstdint>
 #include <string>
 
@@ -17,12 +19,10 @@ inline void pause_core() {
 
 /// While it lives, arithmetic in this thread does not depend on the modes that the program has set: results are rounded
 /// to nearest, denormals are zeros, nothing traps.
-class FlushDenormals {
+class FlushDenormals : NonCopyable {
  public:
   FlushDenormals();
   ~FlushDenormals();
-  FlushDenormals(const FlushDenormals&) = delete;
-  FlushDenormals& operator=(const FlushDenormals&) = delete;
 
  private:
   const uint64_t saved_;

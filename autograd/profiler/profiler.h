@@ -106,12 +106,10 @@ struct ProfilerOptions {
 /// While one is in scope, every operation of every thread is timed, forward and backward, with optimiser steps, data
 /// loaders, and the loops of worker threads. An operation then takes about 0.2 microseconds longer; without a profiler
 /// nothing is slower. Error if there is another one.
-class Profiler {
+class Profiler : NonCopyable {
  public:
   explicit Profiler(const ProfilerOptions& options = {});
   ~Profiler();
-  Profiler(const Profiler&) = delete;
-  Profiler& operator=(const Profiler&) = delete;
 
   /// What has been measured so far; the measurement continues.
   ProfileReport report() const;
@@ -128,14 +126,12 @@ class Profiler {
 
 /// A part of your program: in the trace and in the report under its name, or as a phase, such as
 /// ProfileScope(ProfilePhase::evaluation). It does nothing without a Profiler.
-class ProfileScope {
+class ProfileScope : NonCopyable {
  public:
   explicit ProfileScope(std::string_view name) : ProfileScope(name, ProfilePhase::other) {}
   explicit ProfileScope(ProfilePhase phase) : ProfileScope(tapegrad::name(phase), phase) {}
   ProfileScope(std::string_view name, ProfilePhase phase);
   ~ProfileScope();
-  ProfileScope(const ProfileScope&) = delete;
-  ProfileScope& operator=(const ProfileScope&) = delete;
 
  private:
   bool running_;

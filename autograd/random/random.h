@@ -113,7 +113,7 @@ class Generator {
 };
 
 // One thread at a time in a generator, or in what takes its place while a DrawLog is replayed.
-class Generator::Hold {
+class Generator::Hold : NonCopyable {
  public:
   static constexpr uint64_t kLow53 = (uint64_t{1} << 53) - 1;
 
@@ -131,8 +131,6 @@ class Generator::Hold {
     }
   }
   ~Hold() { release(); }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
   State* operator->() const { return state_; }
   State& operator*() const { return *state_; }
 

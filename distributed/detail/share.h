@@ -102,12 +102,10 @@ struct Accumulated {
 };
 
 /// Adds the seconds from its construction to its destruction to a sum.
-class Stopwatch {
+class Stopwatch : NonCopyable {
  public:
   explicit Stopwatch(double& sum) : sum_(sum), start_(std::chrono::steady_clock::now()) {}
   ~Stopwatch() { sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
 
  private:
   double& sum_;

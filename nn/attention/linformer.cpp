@@ -112,14 +112,8 @@ std::unique_ptr<AttentionForm> LinformerAttention::make(const AttentionSizes& si
 namespace {
 
 SelfAttentionConfig config_of(const LinformerConfig& c) {
-  return {.d_in = c.d_in,
-          .d_out = c.d_out,
-          .num_heads = c.num_heads,
-          .context_length = c.context_length,
-          .dropout = c.dropout,
-          .qkv_bias = c.qkv_bias,
-          .causal = c.causal,
-          .attention = LinformerAttention{.rank = c.projected, .per_head = !c.share_heads, .share_kv = c.share_kv}};
+  return detail::self_attention(
+      c, LinformerAttention{.rank = c.projected, .per_head = !c.share_heads, .share_kv = c.share_kv});
 }
 
 }  // namespace

@@ -5,10 +5,6 @@
 
 #include <optional>
 
-namespace tapegrad {
-class Generator;
-}
-
 namespace tapegrad::nn {
 
 struct LinformerOptions {

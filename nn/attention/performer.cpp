@@ -165,13 +165,7 @@ std::unique_ptr<AttentionForm> PerformerAttention::make(const AttentionSizes& si
 namespace {
 
 SelfAttentionConfig config_of(const PerformerConfig& c) {
-  return {.d_in = c.d_in,
-          .d_out = c.d_out,
-          .num_heads = c.num_heads,
-          .context_length = c.context_length,
-          .qkv_bias = c.qkv_bias,
-          .causal = c.causal,
-          .attention = PerformerAttention{.features = c.num_features}};
+  return detail::self_attention(c, PerformerAttention{.features = c.num_features});
 }
 
 }  // namespace

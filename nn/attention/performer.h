@@ -5,10 +5,6 @@
 
 #include <optional>
 
-namespace tapegrad {
-class Generator;
-}
-
 namespace tapegrad::nn {
 
 /// Directions of random features, [count, head_dim]: blocks of head_dim orthogonal vectors (the factor Q of a normal

@@ -134,14 +134,9 @@ std::unique_ptr<AttentionForm> ReformerAttention::make(const AttentionSizes& siz
 namespace {
 
 SelfAttentionConfig config_of(const ReformerConfig& c) {
-  return {.d_in = c.d_in,
-          .d_out = c.d_out,
-          .num_heads = c.num_heads,
-          .context_length = c.context_length,
-          .qkv_bias = c.qkv_bias,
-          .causal = c.causal,
-          .attention = ReformerAttention{
-              .bucket_size = c.chunk_length, .buckets = c.num_buckets, .rounds = c.rounds, .seed = c.seed}};
+  return detail::self_attention(
+      c,
+      ReformerAttention{.bucket_size = c.chunk_length, .buckets = c.num_buckets, .rounds = c.rounds, .seed = c.seed});
 }
 
 }  // namespace

@@ -4,10 +4,6 @@
 #include <tapegrad/autograd/long_attention.h>
 #include <tapegrad/nn/attention.h>
 
-namespace tapegrad {
-class Generator;
-}
-
 namespace tapegrad::nn {
 
 /// Hashes x [..., T, D] by random rotations, `rounds` times: int64 [rounds, ..., T] in [0, count). With `count` buckets

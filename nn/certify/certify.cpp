@@ -1,23 +1,16 @@
 // The sections of a certificate, one after another.
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/autograd/internal/op_path.h>
-#include <tapegrad/autograd/random.h>
 #include <tapegrad/nn/certify.h>
 #include <tapegrad/nn/certify/detail/context.h>
+#include <tapegrad/nn/detail/keep_generator.h>
 
 #include <chrono>
-#include <cstddef>
 #include <set>
 #include <string>
 
 namespace tapegrad::nn::detail {
 namespace {
-
-// The default generator continues afterwards as if nothing had been drawn.
-struct RestoredDraws {
-  std::vector<std::byte> state = default_generator().state();
-  ~RestoredDraws() { default_generator().set_state(state); }
-};
 
 // The paths of operations that are not reached while it is alive.
 class PathsReached {
@@ -51,7 +44,7 @@ Certificate certify(const CertifiedModel& single, const CertifiedModel& wide, co
   if (options.points < 1 || options.directions < 1)
     fail("certify", "expected points and directions of 1 or more, got {} and {}", options.points, options.directions);
   require_whole_visit(single.model);
-  const RestoredDraws restored;
+  const KeepGenerator keep;
   const PathsReached paths;
   const auto begin = std::chrono::steady_clock::now();
   Context c(single, wide, batch, options);

@@ -281,16 +281,13 @@ Tensor odeint(const OdeSlope& slope, const Tensor& start, std::span<const Tensor
   }
   const bool in_jvp = Tape::current() && !Tape::for_backward();  // keeps nothing
   if (!options.adjoint || in_jvp) return solution(slope, start, parameters, times, options);
-  Adjoint adjoint{.slope = slope,
-                  .slope_gradients = gradients,
-                  .parameters = {parameters.begin(), parameters.end()},
-                  .times = {times.begin(), times.end()},
-                  .options = options,
-                  .h = {}};
-  {
-    const PauseRecording pause;
-    adjoint.h = solution(slope, start, parameters, times, options);
-  }
+  Adjoint adjoint{
+      .slope = slope,
+      .slope_gradients = gradients,
+      .parameters = {parameters.begin(), parameters.end()},
+      .times = {times.begin(), times.end()},
+      .options = options,
+      .h = tapegrad::detail::unrecorded([&] { return solution(slope, start, parameters, times, options); })};
   std::vector<Tensor> inputs{start};
   inputs.insert(inputs.end(), parameters.begin(), parameters.end());
   const Tensor h = adjoint.h;

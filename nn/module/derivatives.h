@@ -28,12 +28,10 @@ Tensor parameters_to_vector(const AnyModel& model);
 void vector_to_parameters(const Tensor& v, const AnyModel& model);
 
 // While one is in scope, the model computes with these values.
-class Substitution {
+class Substitution : NonCopyable {
  public:
   Substitution(const AnyModel& model, std::span<const Tensor> values);
   ~Substitution();
-  Substitution(const Substitution&) = delete;
-  Substitution& operator=(const Substitution&) = delete;
 
  private:
   std::vector<NamedParameter> parameters_;

@@ -3,6 +3,7 @@
 #include <tapegrad/autograd/internal/fail.h>
 #include <tapegrad/nn/module.h>
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
@@ -64,28 +65,10 @@ class StateVisitor : public Visitor {
 
 class ModeVisitor : public Visitor {
  public:
-  explicit ModeVisitor(bool training) : training_(training) {}
+  std::vector<bool*> modes;
 
  private:
-  void mode(bool& training) override { training = training_; }
-  bool training_;
-};
-
-// Reads the modes, or restores those that were read.
-class ModesVisitor : public Visitor {
- public:
-  std::vector<bool> modes;
-  bool restores = false;
-
- private:
-  void mode(bool& training) override {
-    if (!restores) {
-      modes.push_back(training);
-    } else if (next_ < modes.size()) {
-      training = modes[next_++];
-    }
-  }
-  std::size_t next_ = 0;
+  void mode(bool& training) override { modes.push_back(&training); }
 };
 
 // Whether both have the same bits after conversion to `dtype`.
@@ -157,9 +140,14 @@ std::vector<NamedBuffer> named_buffers(const AnyModel& model) {
   return out;
 }
 
+std::vector<bool*> modes_of(const AnyModel& model) {
+  ModeVisitor found;
+  model.walk(found);
+  return std::move(found.modes);
+}
+
 void set_training(const AnyModel& model, bool training) {
-  ModeVisitor visitor(training);
-  model.walk(visitor);
+  for (bool* mode : modes_of(model)) *mode = training;
 }
 
 void freeze(const AnyModel& model, bool frozen) {
@@ -289,17 +277,13 @@ int64_t count_parameters(const AnyModel& model, bool frozen_too) {
 }  // namespace detail
 
 EvalMode::EvalMode(const detail::AnyModel& model) : model_(model) {
-  detail::ModesVisitor visitor;
-  model.walk(visitor);
-  before_ = std::move(visitor.modes);
+  for (const bool* mode : detail::modes_of(model)) before_.push_back(*mode);
   detail::set_training(model, false);
 }
 
 EvalMode::~EvalMode() {
-  detail::ModesVisitor visitor;
-  visitor.modes = std::move(before_);
-  visitor.restores = true;
-  model_.walk(visitor);
+  const std::vector<bool*> modes = detail::modes_of(model_);
+  for (std::size_t i = 0; i < std::min(modes.size(), before_.size()); ++i) *modes[i] = before_[i];
 }
 
 }  // namespace tapegrad::nn

@@ -129,6 +129,7 @@ void require_whole_visit(const AnyModel& model);
 std::vector<NamedParameter> named_parameters(const AnyModel& model, bool rename);
 std::vector<NamedBuffer> named_buffers(const AnyModel& model);
 void set_training(const AnyModel& model, bool training);
+std::vector<bool*> modes_of(const AnyModel& model);  // in the order of the visits
 void freeze(const AnyModel& model, bool frozen);
 int64_t count_parameters(const AnyModel& model, bool frozen_too);
 void convert(const AnyModel& model, DType dtype);
@@ -213,13 +214,11 @@ void eval(detail::NotConst auto& model) { train(model, false); }
 /// A model in eval mode as long as this object lives. Afterwards each module has the mode that it had before: one that
 /// was in eval mode, such as a BatchNorm whose statistics are frozen, still is. Until then the model must stay where it
 /// is and keep its modules.
-class EvalMode {
+class EvalMode : NonCopyable {
  public:
   template <class Model>
   requires(!std::is_const_v<Model>) explicit EvalMode(Model& model) : EvalMode(detail::AnyModel(model)) {}
   ~EvalMode();
-  EvalMode(const EvalMode&) = delete;
-  EvalMode& operator=(const EvalMode&) = delete;
 
  private:
   explicit EvalMode(const detail::AnyModel& model);

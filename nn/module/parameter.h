@@ -72,11 +72,9 @@ class Parameter : public detail::Member, public TensorHolder<Parameter> {
 
  private:
   struct Adopt {};
-  struct Leaf {  // shared by tied parameters
+  struct Leaf : NonCopyable {  // shared by tied parameters
     explicit Leaf(Tensor values);
     ~Leaf();
-    Leaf(const Leaf&) = delete;
-    Leaf& operator=(const Leaf&) = delete;
     void become(Tensor values);
     void forget_name() const;
     Tensor tensor;
@@ -128,12 +126,10 @@ namespace detail {
 // While one is in scope on this thread, parameters may be copied; copies of tied parameters are tied, and those of a
 // shared module are shared. Constructors of a program's own modules are between clone() and those of parameters, so the
 // scope cannot be their argument. An inner scope uses the outermost one.
-class CloneScope {
+class CloneScope : NonCopyable {
  public:
   CloneScope();
   ~CloneScope();
-  CloneScope(const CloneScope&) = delete;
-  CloneScope& operator=(const CloneScope&) = delete;
   static CloneScope* current();  // the outermost one; nullptr: none
 
   // What was copied from a leaf or from a shared module, by its address and type: empty at first.
@@ -152,12 +148,10 @@ namespace tapegrad::nn::init {
 
 /// While one is in scope on this thread, initialisers sample nothing and leave parameters with unspecified values: for
 /// a model whose weights are loaded next.
-class Skip {
+class Skip : NonCopyable {
  public:
   Skip() : Skip(Values::unspecified) {}
   ~Skip();
-  Skip(const Skip&) = delete;
-  Skip& operator=(const Skip&) = delete;
   static bool on();  ///< one is in scope on this thread
 
  protected:

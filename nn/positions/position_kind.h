@@ -66,15 +66,13 @@ struct PairEncoding {
 };
 
 /// A positional encoding: the row of a table. An encoding overrides what it has.
-class PositionKind {
+class PositionKind : NonCopyable {
  public:
   /// Where an encoding acts: on the embeddings, or inside attention.
   enum class Role { neither, added, relative };  ///< composite combines an added kind with a relative one
 
   PositionKind(std::string_view kind, std::string_view text, Role of) : name(kind), help(text), role(of) {}
   virtual ~PositionKind() = default;
-  PositionKind(const PositionKind&) = delete;
-  PositionKind& operator=(const PositionKind&) = delete;
 
   std::string_view name, help;  ///< as in position_names(), and one line about it
   Role role;                    ///< decides which lists of names have it

@@ -51,7 +51,7 @@ std::string UpdateShare::rates() const {
 }
 
 // As long as it lives, each active slot's parameter is the view of its share; update() sees nothing else.
-class UpdateShare::Views {
+class UpdateShare::Views : NonCopyable {
  public:
   explicit Views(Optimizer& owner) : owner_(owner), whole_(owner.slots_.size()) {}
   void take(std::size_t i) {
@@ -65,8 +65,6 @@ class UpdateShare::Views {
       owner_.slots_[i].grad = Tensor();
     }
   }
-  Views(const Views&) = delete;
-  Views& operator=(const Views&) = delete;
 
  private:
   Optimizer& owner_;

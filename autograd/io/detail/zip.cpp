@@ -124,15 +124,13 @@ class StoredSource : public EntrySource {
 };
 
 // The bytes of an entry that is deflated.
-class DeflatedSource : public StoredSource {
+class DeflatedSource : public StoredSource, NonCopyable {
  public:
   DeflatedSource(const File& file, const Entry& entry, uint64_t at)
       : StoredSource(file, entry, at), left_(entry.stored) {
     if (::inflateInit2(&stream_, -MAX_WBITS) != Z_OK) refuse(file.path(), "zlib cannot start");
   }
   ~DeflatedSource() override { ::inflateEnd(&stream_); }
-  DeflatedSource(const DeflatedSource&) = delete;
-  DeflatedSource& operator=(const DeflatedSource&) = delete;
 
   void read(std::span<std::byte> to) override {
     const std::span<std::byte> all = to;

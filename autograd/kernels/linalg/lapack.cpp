@@ -88,11 +88,9 @@ class ForkGate {
 
 [[maybe_unused]] const ForkGate& kForkGate = ForkGate::gate();
 
-struct InsideBlas {
+struct InsideBlas : NonCopyable {
   InsideBlas() { ForkGate::gate().enter(); }
   ~InsideBlas() { ForkGate::gate().leave(); }
-  InsideBlas(const InsideBlas&) = delete;
-  InsideBlas& operator=(const InsideBlas&) = delete;
 
  private:
 #ifdef TAPEGRAD_ANY_BLAS  // such as the serial OpenBLAS, which only one thread at a time may call

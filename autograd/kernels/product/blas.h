@@ -91,11 +91,9 @@ inline constexpr int64_t kPackedDepth = 256;
 
 /// B [k, n] packed in the order in which the kernels read it, for many products with few rows each.
 template <class T>
-class PackedMatrix {
+class PackedMatrix : NonCopyable {
  public:
   PackedMatrix(int64_t k, int64_t n, MatrixView<const std::type_identity_t<T>> b);
-  PackedMatrix(const PackedMatrix&) = delete;
-  PackedMatrix& operator=(const PackedMatrix&) = delete;
   ~PackedMatrix();
 
   /// C = A B + beta C with A [m, k] and C [m, n] of contiguous rows; in parallel over the columns.

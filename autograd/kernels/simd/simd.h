@@ -174,6 +174,15 @@ struct Vec {
   friend HWY_INLINE Vec minimum(Vec a, Vec b) { return hn::IfThenElse(hn::IsNaN(a.raw), a.raw, smaller(a.raw, b.raw)); }
   friend HWY_INLINE Vec maximum(Vec a, Vec b) { return hn::IfThenElse(hn::IsNaN(a.raw), a.raw, larger(a.raw, b.raw)); }
   friend HWY_INLINE Vec copysign(Vec a, Vec sign) { return hn::CopySign(a.raw, sign.raw); }
+
+  friend HWY_INLINE Vec abs(Vec x) { return hn::Abs(x.raw); }
+  friend HWY_INLINE Vec sqrt(Vec x) { return hn::Sqrt(x.raw); }
+  friend HWY_INLINE Vec rsqrt(Vec x) { return 1 / sqrt(x); }
+  friend HWY_INLINE Vec floor(Vec x) { return hn::Floor(x.raw); }
+  friend HWY_INLINE Vec ceil(Vec x) { return hn::Ceil(x.raw); }
+  friend HWY_INLINE Vec trunc(Vec x) { return hn::Trunc(x.raw); }
+  /// To the nearest integer, halves to even.
+  friend HWY_INLINE Vec round(Vec x) { return hn::Round(x.raw); }
 };
 
 template <class T>

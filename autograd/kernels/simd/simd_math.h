@@ -18,35 +18,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapegrad::HWY_NAMESPACE {
 
-template <class T>
-HWY_INLINE Vec<T> abs(Vec<T> x) {
-  return hn::Abs(x.raw);
-}
-template <class T>
-HWY_INLINE Vec<T> sqrt(Vec<T> x) {
-  return hn::Sqrt(x.raw);
-}
-template <class T>
-HWY_INLINE Vec<T> rsqrt(Vec<T> x) {
-  return 1 / sqrt(x);
-}
-template <class T>
-HWY_INLINE Vec<T> floor(Vec<T> x) {
-  return hn::Floor(x.raw);
-}
-template <class T>
-HWY_INLINE Vec<T> ceil(Vec<T> x) {
-  return hn::Ceil(x.raw);
-}
-template <class T>
-HWY_INLINE Vec<T> trunc(Vec<T> x) {
-  return hn::Trunc(x.raw);
-}
-/// To the nearest integer, halves to even.
-template <class T>
-HWY_INLINE Vec<T> round(Vec<T> x) {
-  return hn::Round(x.raw);
-}
 /// -1, 0 or 1; 0 for NaN.
 template <class T>
 HWY_INLINE Vec<T> sign(Vec<T> x) {

@@ -121,7 +121,7 @@ void forward(const Attention& a, const Tensor& y, const Tensor& softmax) {
   const Offsets from_k = matrix_starts(a.key, a.batch), from_v = matrix_starts(a.value, a.batch);
   const Offsets from_y = matrix_starts(y, a.batch);
   const int64_t d = a.query.size(-1), e = a.value.size(-1);
-  const AttentionBlockKernels& use = attention_block_kernels<T>();
+  const AttentionBlockKernels& use = attention_block_kernels();
   // With few heads, the queries of a head are divided among threads.
   const int64_t parts = pieces_of(Attention::kLeastPieces, a.heads());
   const int64_t part = std::max<int64_t>(8, pieces_of(pieces_of(a.rows(), kQueries), parts)) * kQueries;
@@ -244,7 +244,7 @@ class BlocksBackward {
   const Attention& a_;
   const Tensor &y_, &softmax_, &dy_, &dq_, &dk_, &dv_;
   const Offsets from_k_, from_v_, from_y_, from_dy_, to_q_, to_k_, to_v_;
-  const AttentionBlockKernels& use_ = attention_block_kernels<T>();
+  const AttentionBlockKernels& use_ = attention_block_kernels();
   const int64_t d_ = a_.query.size(-1), e_ = a_.value.size(-1), together_ = a_.sharing() / a_.sums();
   const int64_t last_ = (a_.rows() - 1) / kQueries * kQueries, dy_row_ = e_ + kGap;
   const T scale_ = static_cast<T>(a_.scale);

@@ -45,70 +45,70 @@ void drop_row(const ScoreBlock& b, int64_t t, int64_t n, const T* from, T* to) {
   each_span<T>(n, [&](auto s) { s.store(where(s.load_mask(keep), s.load(from) * factor, Vec<T>(0)), to); });
 }
 
-template <class T>
 void softmax_of_block(const ScoreBlock& b) {
-  for (int64_t t = 0; t < b.rows; ++t) {
-    T* const row = static_cast<T*>(b.weights) + t * b.stride;
-    const int64_t visible = visible_columns(b, t);
-    finish_scores(b, t, row, visible);
-    const SoftmaxOfRow<T> softmax = softmax_row(row, visible);
-    static_cast<T*>(b.highest)[t] = softmax.highest;
-    static_cast<T*>(b.factor)[t] = softmax.factor;
-    std::fill(row + visible, row + b.columns, T{0});
-    if (b.keep) drop_row(b, t, visible, row, row);
-  }
+  with_floating_type(b.dtype, [&]<class T>(T) {
+    for (int64_t t = 0; t < b.rows; ++t) {
+      T* const row = static_cast<T*>(b.weights) + t * b.stride;
+      const int64_t visible = visible_columns(b, t);
+      finish_scores(b, t, row, visible);
+      const SoftmaxOfRow<T> softmax = softmax_row(row, visible);
+      static_cast<T*>(b.highest)[t] = softmax.highest;
+      static_cast<T*>(b.factor)[t] = softmax.factor;
+      std::fill(row + visible, row + b.columns, T{0});
+      if (b.keep) drop_row(b, t, visible, row, row);
+    }
+  });
 }
 
-template <class T>
 void slopes_of_block(const ScoreBlock& b) {
-  for (int64_t t = 0; t < b.rows; ++t) {
-    const T* const dy = static_cast<const T*>(b.dy) + t * b.dy_row;
-    const T* const y = static_cast<const T*>(b.y) + t * b.y_row;
-    static_cast<T*>(b.slope)[t] = reduce_sum(sum_spans<T>(b.width, [&](auto s) { return s.load(dy) * s.load(y); }));
-  }
+  with_floating_type(b.dtype, [&]<class T>(T) {
+    for (int64_t t = 0; t < b.rows; ++t) {
+      const T* const dy = static_cast<const T*>(b.dy) + t * b.dy_row;
+      const T* const y = static_cast<const T*>(b.y) + t * b.y_row;
+      static_cast<T*>(b.slope)[t] = reduce_sum(sum_spans<T>(b.width, [&](auto s) { return s.load(dy) * s.load(y); }));
+    }
+  });
 }
 
-template <class T>
 void weights_of_block(const ScoreBlock& b) {
-  for (int64_t t = 0; t < b.rows; ++t) {
-    T* const row = static_cast<T*>(b.weights) + t * b.stride;
-    const int64_t visible = visible_columns(b, t);
-    finish_scores(b, t, row, visible);
-    const T origin = softmax_origin(static_cast<const T*>(b.highest)[t]);
-    const T factor = static_cast<const T*>(b.factor)[t];
-    map_row(
-        visible, row, [&](Vec<T> x) { return exp_nonpositive(x - origin) * factor; }, row);
-    std::fill(row + visible, row + b.columns, T{0});
-    if (b.keep) drop_row(b, t, b.columns, row, static_cast<T*>(b.dropped) + t * b.stride);
-  }
+  with_floating_type(b.dtype, [&]<class T>(T) {
+    for (int64_t t = 0; t < b.rows; ++t) {
+      T* const row = static_cast<T*>(b.weights) + t * b.stride;
+      const int64_t visible = visible_columns(b, t);
+      finish_scores(b, t, row, visible);
+      const T origin = softmax_origin(static_cast<const T*>(b.highest)[t]);
+      const T factor = static_cast<const T*>(b.factor)[t];
+      map_row(
+          visible, row, [&](Vec<T> x) { return exp_nonpositive(x - origin) * factor; }, row);
+      std::fill(row + visible, row + b.columns, T{0});
+      if (b.keep) drop_row(b, t, b.columns, row, static_cast<T*>(b.dropped) + t * b.stride);
+    }
+  });
 }
 
 // forward was w = softmax(s), d = w * keep * factor, y = d v, so now ds = d * dd - w * <dy, y>.
-template <class T>
 void scores_backward(const ScoreBlock& b) {
-  for (int64_t t = 0; t < b.rows; ++t) {
-    const T* const w = static_cast<const T*>(b.weights) + t * b.stride;
-    const T* const d = static_cast<const T*>(b.dropped) + t * b.stride;
-    T* const ds = static_cast<T*>(b.gradient) + t * b.stride;
-    const Vec<T> slope = static_cast<const T*>(b.slope)[t];
-    if (d == w) {
-      map_row(
-          b.columns, ds, [slope](Vec<T> g, Vec<T> p) { return p * (g - slope); }, ds, w);
-    } else {
-      map_row(
-          b.columns, ds, [slope](Vec<T> g, Vec<T> p, Vec<T> kept) { return kept * g - p * slope; }, ds, w, d);
+  with_floating_type(b.dtype, [&]<class T>(T) {
+    for (int64_t t = 0; t < b.rows; ++t) {
+      const T* const w = static_cast<const T*>(b.weights) + t * b.stride;
+      const T* const d = static_cast<const T*>(b.dropped) + t * b.stride;
+      T* const ds = static_cast<T*>(b.gradient) + t * b.stride;
+      const Vec<T> slope = static_cast<const T*>(b.slope)[t];
+      if (d == w) {
+        map_row(
+            b.columns, ds, [slope](Vec<T> g, Vec<T> p) { return p * (g - slope); }, ds, w);
+      } else {
+        map_row(
+            b.columns, ds, [slope](Vec<T> g, Vec<T> p, Vec<T> kept) { return kept * g - p * slope; }, ds, w, d);
+      }
     }
-  }
+  });
 }
 
-template <class T>
 const AttentionBlockKernels& block_kernels() {
-  static constexpr AttentionBlockKernels kernels{&softmax_of_block<T>, &slopes_of_block<T>, &weights_of_block<T>,
-                                                 &scores_backward<T>};
+  static constexpr AttentionBlockKernels kernels{softmax_of_block, slopes_of_block, weights_of_block, scores_backward};
   return kernels;
 }
-const AttentionBlockKernels& block_kernels_float() { return block_kernels<float>(); }
-const AttentionBlockKernels& block_kernels_double() { return block_kernels<double>(); }
 
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -117,19 +117,11 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad {
 namespace {
 
-HWY_EXPORT(block_kernels_float);
-HWY_EXPORT(block_kernels_double);
+HWY_EXPORT(block_kernels);
 
 }  // namespace
 
-template <>
-const AttentionBlockKernels& attention_block_kernels<float>() {
-  return chosen<HWY_DISPATCH_TABLE(block_kernels_float)>();
-}
-template <>
-const AttentionBlockKernels& attention_block_kernels<double>() {
-  return chosen<HWY_DISPATCH_TABLE(block_kernels_double)>();
-}
+const AttentionBlockKernels& attention_block_kernels() { return chosen<HWY_DISPATCH_TABLE(block_kernels)>(); }
 
 }  // namespace tapegrad
 #endif  // HWY_ONCE

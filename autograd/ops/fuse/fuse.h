@@ -205,14 +205,12 @@ class FusedMemory {
 };
 
 /// For fuse(): one call of a formula.
-class FusedCall {
+class FusedCall : NonCopyable {
  public:
   static constexpr std::size_t kMostTensors = 8;  ///< most tensors of one call
 
   explicit FusedCall(FusedMemory& memory);
   ~FusedCall();
-  FusedCall(const FusedCall&) = delete;
-  FusedCall& operator=(const FusedCall&) = delete;
   /// The formula's argument.
   Symbol argument(const Tensor& x);
   Symbol argument(double number) const { return number; }

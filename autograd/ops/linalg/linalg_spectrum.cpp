@@ -178,17 +178,15 @@ Tensor svdvals(const Tensor& a) {  // as eigvalsh
 
 Tensor pinv(const Tensor& a, double rcond) {
   require_matrices(kPinv.name, a);
-  Tensor y;
-  {
-    const PauseRecording pause;
+  const Tensor y = detail::unrecorded([&] {
     const Autocast in_own_type(kFloat32);
     const Svd of = decompose(kPinv, a, lapack::SvdParts::reduced);
     const double epsilon =
         a.dtype() == kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
     const double limit = rcond < 0 ? static_cast<double>(std::max(a.size(-2), a.size(-1))) * epsilon : rcond;
     const Tensor counts = of.s > of.s.slice(-1, 0, 1) * limit;
-    y = matmul(of.vh.t() * where(counts, 1 / of.s, 0).unsqueeze(-2), of.u.t());
-  }
+    return matmul(of.vh.t() * where(counts, 1 / of.s, 0).unsqueeze(-2), of.u.t());
+  });
   return record(kPinv, y, {a}, [a, y](const Tensor& dy) -> Grads {
     // da = -y^T dy y^T + (1 - a y) dy^T y y^T + y^T y dy^T (1 - y a)
     const Tensor turned = dy.t(), left = matmul(y, turned), right = matmul(turned, y);

@@ -415,11 +415,7 @@ Tensor batch_norm(const Tensor& given_x, const Tensor& running_mean, const Tenso
   const Tensor x = given_x.contiguous(), y = Tensor::empty(x.shape(), x.dtype());
   const GivenStatistics given{running_mean.detach().reshape({1, size.c, 1, 1}),
                               running_var.detach().reshape({1, size.c, 1, 1})};
-  Kept kept;
-  {
-    const PauseRecording pause;
-    kept = {packed(running_mean), rsqrt(running_var + eps)};
-  }
+  const Kept kept{packed(running_mean), detail::unrecorded([&] { return rsqrt(running_var + eps); })};
   const BatchNormArgs args = args_of(size, x, weight, bias, eps, kept, {}, y);
   if (x.numel() > 0 && size.l > 1) {  // whole samples: they follow one another in memory
     parallel_for(size.n, rows_grain(size.c * size.l, kGrain), [&](int64_t begin, int64_t end) {

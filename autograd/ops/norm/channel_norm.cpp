@@ -31,15 +31,13 @@ Tensor range_factor(const Tensor& x, const Tensor& variance, const Axes& axes) {
 
 Tensor without_mean(const Tensor& x, const Axes& axes) {
   const Tensor rough = mean(x, axes, true), centred = x - rough;
-  Tensor error;
-  {
-    const PauseRecording pause;
+  const Tensor error = detail::unrecorded([&] {
     const Tensor difference = centred.detach(), far = square(rough) > 256 * mean(square(difference), axes, true);
-    if (!any(far)) return centred;                               // is_far
+    if (!any(far)) return Tensor();                              // is_far
     const Tensor nearer = rough + mean(difference, axes, true);  // rounded, as the mean of the kernels
-    error = where(far, nearer - rough, 0);
-  }
-  return centred - error;
+    return where(far, nearer - rough, 0);
+  });
+  return error.defined() ? centred - error : centred;
 }
 
 Grads composed_norm_backward(const Tensor& given_x, const Tensor& weight, const Shape& view, const Axes& axes,

@@ -8,12 +8,10 @@ namespace tapegrad {
 /// While one is in scope on this thread, nothing is recorded, as with PauseRecording, and linear() reads float32
 /// weights in pieces for up to 16 rows of x, which is faster when they come from memory. Results are bit-identical to
 /// training.
-class InferenceMode {
+class InferenceMode : NonCopyable {
  public:
   InferenceMode() : before_(on_) { on_ = true; }
   ~InferenceMode() { on_ = before_; }
-  InferenceMode(const InferenceMode&) = delete;
-  InferenceMode& operator=(const InferenceMode&) = delete;
   /// one is in scope on this thread
   static bool on() { return on_; }
 

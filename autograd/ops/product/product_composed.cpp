@@ -101,11 +101,7 @@ Tensor cross(const Tensor& a, const Tensor& b, int64_t axis) {
   require(is_of_vectors(a, i) && is_of_vectors(b, i), kCross, "expected 3 elements along axis {}, got {} and {}", i,
           a.shape(), b.shape());
   if (a.dtype() != b.dtype() || !is_floating(a.dtype())) return cross_of_planes(a, b, i);
-  Tensor y;
-  {
-    const PauseRecording pause;
-    y = i == -1 ? cross_of_rows(a, b, shape) : cross_of_planes(a, b, i);
-  }
+  const Tensor y = detail::unrecorded([&] { return i == -1 ? cross_of_rows(a, b, shape) : cross_of_planes(a, b, i); });
   const bool wants_a = needs_grad(a), wants_b = needs_grad(b);
   const Shape of_a = a.shape(), of_b = b.shape();
   return record(

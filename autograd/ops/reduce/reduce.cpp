@@ -177,13 +177,12 @@ Tensor prod(const Tensor& x, const Axes& axes, Flag keepdim) {
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, Flag keepdim) {
   require_floating(kLogsumexp.name, {&x});
-  Tensor y;
-  {
-    const PauseRecording pause;
+  const Tensor y = detail::unrecorded([&] {
     Tensor top = reduced(kLogsumexp.name, ReduceKind::maximum, x, axes, true);  // of no elements: -inf
     top = masked_fill(top, abs(top) == kInfinity, 0);
-    y = (log(sum(exp(x - top), axes, true)) + top).reshape(reduced_shape(kLogsumexp.name, x.shape(), axes, keepdim));
-  }
+    const Shape shape = reduced_shape(kLogsumexp.name, x.shape(), axes, keepdim);
+    return (log(sum(exp(x - top), axes, true)) + top).reshape(shape);
+  });
   auto backward = [x, y, axes](const Tensor& dy) -> Grads {
     // dx = dy * exp(x - y); where all of x is -inf it is 0
     const Tensor whole = expand_to_input(masked_fill(y, y == -kInfinity, 0), x.shape(), axes);

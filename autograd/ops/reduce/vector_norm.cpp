@@ -138,11 +138,7 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, Flag keepdim) {
   require_floating(kNorm.name, {&x});
   if (std::isnan(p)) kNorm.fail("expected a p other than NaN");
   if (p < 0 || p == kMaxNorm) require_elements(kNorm.name, x, axes);
-  Tensor y;
-  {
-    const PauseRecording pause;
-    y = norm_in_range(x, p, axes, keepdim);
-  }
+  const Tensor y = detail::unrecorded([&] { return norm_in_range(x, p, axes, keepdim); });
   if (p == 0) return y;
   return record(kNorm, y, {x}, [x, y, p, axes](const Tensor& dy) -> Grads { return norm_gradient(x, y, p, axes, dy); });
 }

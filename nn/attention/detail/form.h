@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tapegrad/autograd/ops.h>
-#include <tapegrad/nn/attention_choice.h>
+#include <tapegrad/nn/attention.h>
 
 #include <limits>
 #include <string_view>
@@ -15,6 +15,20 @@ AttentionChoice default_form() {
 }
 
 namespace detail {
+
+// The configuration of a module that has one form of attention, from that of the module, which has the same members.
+template <class Config>
+SelfAttentionConfig self_attention(const Config& c, const AttentionChoice& form) {
+  SelfAttentionConfig all{.d_in = c.d_in,
+                          .d_out = c.d_out,
+                          .num_heads = c.num_heads,
+                          .context_length = c.context_length,
+                          .qkv_bias = c.qkv_bias,
+                          .causal = c.causal,
+                          .attention = form};
+  if constexpr (requires { c.dropout; }) all.dropout = c.dropout;
+  return all;
+}
 
 inline constexpr double kHidden = -std::numeric_limits<double>::infinity();
 

@@ -43,12 +43,6 @@ struct NearbyPass {
   std::vector<std::string_view> names;
 };
 
-Point leaves_at(const Point& x) {
-  Point leaves;
-  for (const Tensor& one : x) leaves.push_back(one.detach().as_leaf());
-  return leaves;
-}
-
 std::optional<NearbyPass> pass_at(Objective& objective, const Point& x, int64_t most) {
   Tape tape;
   const Point leaves = leaves_at(x);
@@ -140,19 +134,14 @@ class OperationChecks {
   }
 
   Names leaf_names(const Tape& tape, const Point& leaves) const {
-    Names names(static_cast<std::size_t>(tape.size()));
-    std::map<int64_t, std::string> of;
+    std::map<int64_t, std::string> names;
     for (std::size_t i = 0; i < leaves.size(); ++i)
       if (objective_.variables()[i].parameter)
-        of.emplace(leaves[i].tape_index().position, objective_.variables()[i].name);
-    std::size_t next = 0;
-    for (const Tensor& leaf : tape.leaves()) {
-      while (tape.op_name(static_cast<int64_t>(next)) != "leaf") ++next;
-      const auto found = of.find(leaf.tape_index().position);
-      if (found != of.end()) names[next] = found->second;
-      ++next;
-    }
-    return names;
+        names.emplace(leaves[i].tape_index().position, objective_.variables()[i].name);
+    return names_of_leaves(tape, [&](const TapeIndex& leaf) {
+      const auto found = names.find(leaf.position);
+      return found == names.end() ? std::string() : found->second;
+    });
   }
 
   const Tensor* value(std::size_t pass, int64_t position) const {

@@ -45,12 +45,15 @@ Point of_size(Context& c, double size) {
   return x;
 }
 
+CertificateLine equality(std::string what, bool equal) {
+  return {std::move(what), equal ? "equal" : "differ", "", equal ? Verdict::right : Verdict::wrong};
+}
+
 // On one tape: twice, and for some variables alone.
 void retained(Context& c, std::vector<CertificateLine>& lines, const Point& x, const Point& first) {
   constexpr std::size_t kMost = 8;
   Tape tape;
-  Point leaves;
-  for (const Tensor& one : x) leaves.push_back(one.detach().as_leaf());
+  const Point leaves = leaves_at(x);
   const Tensor loss = c.single.record(leaves);
   if (tape.position_of(loss) < 0) return;
   const auto gradients = [&](const std::vector<Tensor>& only) {
@@ -65,8 +68,7 @@ void retained(Context& c, std::vector<CertificateLine>& lines, const Point& x, c
     if (!once[i].defined()) continue;
     equal = equal && same_bits({once[i], twice[i]}, {first[i], first[i]});
   }
-  lines.push_back(
-      {"twice on a retained tape", equal ? "equal" : "differ", "", equal ? Verdict::right : Verdict::wrong});
+  lines.push_back(equality("twice on a retained tape", equal));
   std::size_t count = 0;
   const std::size_t stride = std::max<std::size_t>(1, leaves.size() / kMost);
   for (std::size_t i = 0; i < leaves.size(); i += stride) {
@@ -75,8 +77,7 @@ void retained(Context& c, std::vector<CertificateLine>& lines, const Point& x, c
     const Tensor g = gradients({leaves[i]})[i];
     alone = alone && g.defined() && norm_of(g - first[i]) <= 1e-5 * norm_of(first[i]);
   }
-  lines.push_back({fmt::format("for one tensor alone ({} of {})", count, leaves.size()), alone ? "equal" : "differ", "",
-                   alone ? Verdict::right : Verdict::wrong});
+  lines.push_back(equality(fmt::format("for one tensor alone ({} of {})", count, leaves.size()), alone));
 }
 
 }  // namespace
@@ -112,8 +113,7 @@ void equal_bits_section(Context& c) {
   const Point& x = c.single.start();
   const Point first = c.single.gradient(x);
   const auto add = [&](std::string what, const Point& g) {
-    const bool equal = same_bits(first, g);
-    lines.push_back({std::move(what), equal ? "equal" : "differ", "", equal ? Verdict::right : Verdict::wrong});
+    lines.push_back(equality(std::move(what), same_bits(first, g)));
   };
   add("a second time", c.single.gradient(x));
   const int before = num_threads();

@@ -14,14 +14,6 @@ namespace {
 
 constexpr std::string_view kCertify = "certify";
 
-class ModesOf : public Visitor {
- public:
-  std::vector<bool*> modes;
-
- private:
-  void mode(bool& training) override { modes.push_back(&training); }
-};
-
 // The tables of embeddings with padding, by the path of their weight.
 class PaddedEmbeddings : public Visitor {
  public:
@@ -48,6 +40,12 @@ double summed(const Point& a, const Point& b, Tensor (*term)(const Tensor&)) {
 
 }  // namespace
 
+Point leaves_at(const Point& x) {
+  Point leaves;
+  for (const Tensor& one : x) leaves.push_back(one.detach().as_leaf());
+  return leaves;
+}
+
 Point moved(const Point& x, const Point& v, double t) {
   Point y = x;
   for (std::size_t i = 0; i < x.size(); ++i)
@@ -66,7 +64,7 @@ double norm_of(const Tensor& x) { return std::sqrt(inner({x}, {x})); }
 double rms(const Tensor& x) { return x.numel() == 0 ? 0 : norm_of(x) / std::sqrt(static_cast<double>(x.numel())); }
 
 Objective::Objective(const CertifiedModel& model, const std::vector<Tensor>& batch, DType dtype, uint64_t seed)
-    : model_(model), batch_(batch), seed_(seed) {
+    : model_(model), batch_(batch), seed_(seed), modes_(modes_of(model.model)) {
   for (const NamedParameter& p : named_parameters(model.model, true)) {
     if (p.parameter.frozen()) continue;
     variables_.push_back({p.name, &p.parameter, 0});
@@ -80,9 +78,6 @@ Objective::Objective(const CertifiedModel& model, const std::vector<Tensor>& bat
   }
   if (variables_.empty())
     fail(kCertify, "the model has no parameter that is trained, and the batch no floating tensor");
-  ModesOf visitor;
-  model.model.walk(visitor);
-  modes_ = std::move(visitor.modes);
   PaddedEmbeddings padded;
   model.model.walk(padded);
   for (std::size_t i = 0; i < variables_.size(); ++i)
@@ -122,8 +117,7 @@ Tensor Objective::record(const Point& leaves) { return loss_at(leaves, batch_at(
 Point Objective::gradient_with(const Point& x, const std::function<std::vector<Tensor>(std::vector<Tensor>)>& part,
                                std::vector<bool>* has_none) {
   Tape tape;
-  Point leaves;
-  for (const Tensor& one : x) leaves.push_back(one.detach().as_leaf());
+  const Point leaves = leaves_at(x);
   const Tensor loss = loss_at(leaves, part(batch_at(leaves)));
   Gradients grads;
   if (tape.position_of(loss) >= 0) grads = tape.backward(loss);
@@ -143,8 +137,7 @@ Point Objective::gradient(const Point& x, std::vector<bool>* has_none) {
 
 double Objective::curvature(const Point& x, const Point& v) {
   Tape tape;
-  Point leaves;
-  for (const Tensor& one : x) leaves.push_back(one.detach().as_leaf());
+  const Point leaves = leaves_at(x);
   const Tensor loss = record(leaves);
   if (tape.position_of(loss) < 0) return 0;
   const Gradients grads = tape.backward(loss, {.create_graph = true});

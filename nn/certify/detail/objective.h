@@ -15,6 +15,8 @@ namespace tapegrad::nn::detail {
 /// Values of all variables, or a direction; an empty handle in a direction is zero.
 using Point = std::vector<Tensor>;
 
+/// The values as leaves, for a tape that records them.
+Point leaves_at(const Point& x);
 /// x + t v.
 Point moved(const Point& x, const Point& v, double t);
 /// sum of a_i b_i over everything; and of |a_i b_i|.
@@ -74,7 +76,7 @@ class Objective {
   std::vector<Variable> variables_;
   Point start_;
   std::vector<PaddingRow> padding_;
-  std::vector<bool*> modes_;
+  const std::vector<bool*> modes_;
   std::vector<std::pair<Buffer*, Tensor>> buffers_;  // and their values, which each call begins with
 };
 

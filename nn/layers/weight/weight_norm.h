@@ -41,12 +41,10 @@ struct WithoutWeight {
 };
 
 // Gives a layer other values of its weight, and takes them away at the end.
-class WeightInUse {
+class WeightInUse : NonCopyable {
  public:
   WeightInUse(Parameter& weight, const Tensor& values);
   ~WeightInUse();
-  WeightInUse(const WeightInUse&) = delete;
-  WeightInUse& operator=(const WeightInUse&) = delete;
 
  private:
   Parameter& weight_;

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/tape_modules.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
-#include <tapegrad/nn/module/detail/keep_generator.h>
+#include <tapegrad/nn/detail/keep_generator.h>
 #include <tapegrad/nn/watch.h>
 
 #include <algorithm>
@@ -22,10 +22,8 @@ class MemberVisitor : public Visitor {
  public:
   std::vector<WatchedMember> members;
   std::vector<Parameter*> parameters;  // by member; nullptr for the others
-  std::vector<bool*> modes;
 
  private:
-  void mode(bool& training) override { modes.push_back(&training); }
   void enter(std::string_view type, std::span<const std::byte> module) override {
     WatchedMember& member = add(Kind::module);
     member.type = type;
@@ -75,26 +73,22 @@ class MemberVisitor : public Visitor {
 };
 
 // Eval mode and all parameters on the tape; the destructor restores everything.
-class Prepared {
+class Prepared : NonCopyable {
  public:
-  explicit Prepared(const MemberVisitor& model) {
-    for (bool* training : model.modes) modes_.emplace_back(training, std::exchange(*training, false));
-    for (Parameter* parameter : model.parameters) {
+  Prepared(AnyModel model, const MemberVisitor& visited) : eval_(model) {
+    for (Parameter* parameter : visited.parameters) {
       if (!parameter || !parameter->frozen()) continue;
       frozen_.push_back(parameter);
       parameter->freeze(false);
     }
   }
   ~Prepared() {
-    for (const auto& [training, before] : modes_) *training = before;
     for (Parameter* parameter : frozen_) parameter->freeze();
   }
-  Prepared(const Prepared&) = delete;
-  Prepared& operator=(const Prepared&) = delete;
 
  private:
   const KeepGenerator keep_;
-  std::vector<std::pair<bool*, bool>> modes_;
+  const EvalMode eval_;
   std::vector<Parameter*> frozen_;
 };
 
@@ -135,24 +129,20 @@ class Pass : public TapeWatch {
 };
 
 // The paths of a tape's leaves in the model, by position.
-std::vector<std::string> names_in(const MemberVisitor& model, const Tape& tape, const std::vector<Tensor>& leaves) {
+std::vector<std::string> names_in(const MemberVisitor& model, const Tape& tape) {
   std::map<int64_t, std::string> paths;  // by the leaf's number
   for (std::size_t i = 0; i < model.members.size(); ++i)
     if (model.parameters[i] && model.parameters[i]->tensor().is_leaf())
       paths.emplace(model.parameters[i]->tensor().tape_index().position, model.members[i].path);
-  std::vector<std::string> names(static_cast<std::size_t>(tape.size()));
-  auto leaf = leaves.begin();
-  for (std::size_t i = 0; leaf != leaves.end(); ++i) {
-    if (tape.op_name(static_cast<int64_t>(i)) != "leaf") continue;
-    const auto found = paths.find((leaf++)->tape_index().position);
-    if (found != paths.end()) names[i] = found->second;
-  }
-  return names;
+  return names_of_leaves(tape, [&](const TapeIndex& leaf) {
+    const auto found = paths.find(leaf.position);
+    return found == paths.end() ? std::string() : found->second;
+  });
 }
 
 std::vector<WatchedOperation> operations_of(const MemberVisitor& model, const Tape& tape, const Pass& pass) {
   const std::vector<Tensor> leaves = tape.leaves();
-  std::vector<std::string> names = names_in(model, tape, leaves), modules = modules_of(tape, names);
+  std::vector<std::string> names = names_in(model, tape), modules = modules_of(tape, names);
   auto leaf = leaves.begin();
   std::vector<WatchedOperation> operations;
   for (int64_t i = 0; i < tape.size(); ++i) {
@@ -257,7 +247,7 @@ Watched watch(const AnyModel& model, const std::function<Tensor()>& call, const 
   model.walk(visitor);
   Watched seen;
   if (call) {
-    const Prepared prepared(visitor);
+    const Prepared prepared(model, visitor);
     Tape tape;
     Pass pass(tape, options.plain_attention);
     const Tensor result = call();

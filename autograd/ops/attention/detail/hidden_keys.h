@@ -82,11 +82,7 @@ struct AttentionFunctions {
   Grads backward(const Call& a, const Result& of, const Tensor& dy) const {
     const bool records = recorded && Tape::current();
     if (records && is_all_finite(a.query) && is_all_finite(a.key) && is_all_finite(a.value)) return recorded(a, dy);
-    Grads given;
-    {
-      const PauseRecording pause;
-      given = gradients(a, of, dy);
-    }
+    Grads given = detail::unrecorded([&] { return gradients(a, of, dy); });
     // The gradient of a query is a sum over all keys: finite only if all gradients are.
     if (!records && is_all_finite(given[0])) return given;
     return gradients_of_seen({a.query, a.key, a.value}, dy, uniform_of(a), given,

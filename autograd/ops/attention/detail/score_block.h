@@ -38,8 +38,6 @@ struct AttentionBlockKernels {
   void (*weights)(const ScoreBlock& b);   // scores become weights, before and after dropout
   void (*backward)(const ScoreBlock& b);  // the gradient of the dropped weights becomes that of the scores
 };
-/// For float or double.
-template <class T>
 const AttentionBlockKernels& attention_block_kernels();
 
 }  // namespace tapegrad

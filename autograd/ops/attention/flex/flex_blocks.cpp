@@ -193,7 +193,7 @@ class FlexForward {
   const FlexCall& a_;
   T* const y_;
   FlexBlock<T> block_;
-  const RunningRowsKernels& use_ = running_rows_kernels<T>();
+  const RunningRowsKernels& use_ = running_rows_kernels();
   const int64_t d_ = a_.query.size(-1), e_ = a_.value.size(-1);
 };
 
@@ -276,7 +276,7 @@ class FlexBackward {
   const Gradients g_;
   FlexBlock<T> block_;
   const Scratch<T> gradient_, slopes_;
-  const AttentionBlockKernels& use_ = attention_block_kernels<T>();
+  const AttentionBlockKernels& use_ = attention_block_kernels();
   const int64_t d_ = a_.query.size(-1), e_ = a_.value.size(-1);
 };
 
@@ -351,7 +351,7 @@ class FlexTangent {
   const Tangents t_;
   FlexBlock<T> block_;
   const Scratch<T> gradient_, means_;
-  const AttentionBlockKernels& use_ = attention_block_kernels<T>();
+  const AttentionBlockKernels& use_ = attention_block_kernels();
   const int64_t d_ = a_.query.size(-1), e_ = a_.value.size(-1);
 };
 

@@ -17,43 +17,42 @@ HWY_INLINE void scale_result(const RunningRows& r, int64_t t, T factor) {
       r.block.width, y, [factor](Vec<T> v) { return v * factor; }, y);
 }
 
-template <class T>
 void add_to_running_rows(const RunningRows& r) {
-  const ScoreBlock& b = r.block;
-  T *const highest = static_cast<T*>(b.highest), *const sum = static_cast<T*>(b.factor);
-  for (int64_t t = 0; t < b.rows; ++t) {
-    T* const row = static_cast<T*>(b.weights) + t * b.stride;
-    if (b.allowed) {
-      const bool* const allowed = b.allowed + t * b.mask_row;
-      each_span<T>(b.columns,
-                   [&](auto s) { s.store(where(s.load_mask(allowed), s.load(row), Vec<T>(kNothing<T>)), row); });
+  with_floating_type(r.block.dtype, [&]<class T>(T) {
+    const ScoreBlock& b = r.block;
+    T *const highest = static_cast<T*>(b.highest), *const sum = static_cast<T*>(b.factor);
+    for (int64_t t = 0; t < b.rows; ++t) {
+      T* const row = static_cast<T*>(b.weights) + t * b.stride;
+      if (b.allowed) {
+        const bool* const allowed = b.allowed + t * b.mask_row;
+        each_span<T>(b.columns,
+                     [&](auto s) { s.store(where(s.load_mask(allowed), s.load(row), Vec<T>(kNothing<T>)), row); });
+      }
+      RunningSoftmax<T> softmax;
+      if (!r.begins) softmax = {highest[t], sum[t]};
+      const T factor = softmax.raise(largest(row, b.columns));
+      softmax.sum += exp_of_row(row, b.columns, softmax.origin(), row);
+      highest[t] = softmax.highest;
+      sum[t] = softmax.sum;
+      if (!r.begins && factor != 1) scale_result(r, t, factor);
     }
-    RunningSoftmax<T> softmax;
-    if (!r.begins) softmax = {highest[t], sum[t]};
-    const T factor = softmax.raise(largest(row, b.columns));
-    softmax.sum += exp_of_row(row, b.columns, softmax.origin(), row);
-    highest[t] = softmax.highest;
-    sum[t] = softmax.sum;
-    if (!r.begins && factor != 1) scale_result(r, t, factor);
-  }
+  });
 }
 
-template <class T>
 void finish_running_rows(const RunningRows& r) {
-  T* const sum = static_cast<T*>(r.block.factor);
-  for (int64_t t = 0; t < r.block.rows; ++t) {
-    sum[t] = sum[t] == 0 ? T{0} : T{1} / sum[t];
-    scale_result(r, t, sum[t]);
-  }
+  with_floating_type(r.block.dtype, [&]<class T>(T) {
+    T* const sum = static_cast<T*>(r.block.factor);
+    for (int64_t t = 0; t < r.block.rows; ++t) {
+      sum[t] = sum[t] == 0 ? T{0} : T{1} / sum[t];
+      scale_result(r, t, sum[t]);
+    }
+  });
 }
 
-template <class T>
 const RunningRowsKernels& running_kernels() {
-  static constexpr RunningRowsKernels kernels{&add_to_running_rows<T>, &finish_running_rows<T>};
+  static constexpr RunningRowsKernels kernels{add_to_running_rows, finish_running_rows};
   return kernels;
 }
-const RunningRowsKernels& running_kernels_float() { return running_kernels<float>(); }
-const RunningRowsKernels& running_kernels_double() { return running_kernels<double>(); }
 
 }  // namespace tapegrad::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -62,19 +61,11 @@ HWY_AFTER_NAMESPACE();
 namespace tapegrad {
 namespace {
 
-HWY_EXPORT(running_kernels_float);
-HWY_EXPORT(running_kernels_double);
+HWY_EXPORT(running_kernels);
 
 }  // namespace
 
-template <>
-const RunningRowsKernels& running_rows_kernels<float>() {
-  return chosen<HWY_DISPATCH_TABLE(running_kernels_float)>();
-}
-template <>
-const RunningRowsKernels& running_rows_kernels<double>() {
-  return chosen<HWY_DISPATCH_TABLE(running_kernels_double)>();
-}
+const RunningRowsKernels& running_rows_kernels() { return chosen<HWY_DISPATCH_TABLE(running_kernels)>(); }
 
 }  // namespace tapegrad
 #endif  // HWY_ONCE

@@ -17,8 +17,6 @@ struct RunningRowsKernels {
   void (*add)(const RunningRows& r);     // scores become exponentials; highest, factor and result are rescaled to match
   void (*finish)(const RunningRows& r);  // factor becomes its inverse, result is multiplied by it
 };
-/// For float or double.
-template <class T>
 const RunningRowsKernels& running_rows_kernels();
 
 }  // namespace tapegrad

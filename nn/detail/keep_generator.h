@@ -9,12 +9,9 @@
 namespace tapegrad::nn::detail {
 
 // At the end of the scope, the default generator continues as if nothing had been sampled.
-class KeepGenerator {
+class KeepGenerator : NonCopyable {
  public:
-  KeepGenerator() = default;
   ~KeepGenerator() { default_generator().set_state(state_); }
-  KeepGenerator(const KeepGenerator&) = delete;
-  KeepGenerator& operator=(const KeepGenerator&) = delete;
 
  private:
   const std::vector<std::byte> state_ = default_generator().state();

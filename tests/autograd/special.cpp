@@ -173,15 +173,10 @@ TEST(Special, IncompleteGammaIsMonotonous) {
   }
 }
 
-TEST(Special, Errors) {
-  const Tensor x = ones({2}), whole = ones({2}, kInt64), three = ones({3});
+TEST(Special, ErrorsOfGradients) {
+  const Tensor x = ones({2});
   Tape tape;
   const Tensor leaf = x.as_leaf();
-  EXPECT_ERROR(polygamma(-1, x));
-  EXPECT_ERROR(polygamma(1001, x));
-  EXPECT_ERROR(lgamma(whole));
-  EXPECT_ERROR(igamma(x, whole));
-  EXPECT_ERROR(igammac(x, three));
   EXPECT_ERROR(igamma(leaf, x));
   EXPECT_ERROR(igammac(leaf, x));
 }

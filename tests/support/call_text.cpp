@@ -3,11 +3,18 @@
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/cases/case.h>
 #include <tapegrad/tests/support/call_text.h>
+#include <tapegrad/tests/support/patterns.h>
 
 namespace tapegrad::tests {
 namespace {
 
 using tasks::json;
+
+// JSON that may have the words inf, -inf and nan, which become strings.
+json parsed(const std::string& text) {
+  static const Pattern kNotFinite("(^|[\\[ ])(-?inf|nan)(?=$|[\\],])");
+  return json::parse(kNotFinite.replaced(text, "$1\"$2\""));
+}
 
 // The numbers of nested lists, in order; `shape` gets the length of each level.
 void flatten(const json& list, std::size_t level, Shape& shape, std::vector<json>& numbers) {
@@ -16,19 +23,23 @@ void flatten(const json& list, std::size_t level, Shape& shape, std::vector<json
   for (const json& one : list) flatten(one, level + 1, shape, numbers);
 }
 
-// Bools, integers or floats, as tensor({...}) makes them.
+// Bools, integers or floats, as tensor({...}) makes them, but floats in float64.
 Tensor tensor_of(const json& list) {
   Shape shape;
   std::vector<json> all;
   flatten(list, 0, shape, all);
   std::vector<double> values;
+  std::vector<int64_t> integers;
   DType dtype = kBool;
   for (const json& one : all) {
     if (one.is_number_integer() && dtype == kBool) dtype = kInt64;
-    if (one.is_number_float()) dtype = kFloat32;
-    values.push_back(one.is_boolean() ? one.get<bool>() : one.get<double>());
+    if (one.is_number_float() || one.is_string()) dtype = kFloat64;
+    if (one.is_number_integer()) integers.push_back(one.get<int64_t>());
+    values.push_back(one.is_string()    ? std::stod(one.get<std::string>())
+                     : one.is_boolean() ? one.get<bool>()
+                                        : one.get<double>());
   }
-  return tensor(values, shape).to(dtype);
+  return dtype == kInt64 ? tensor(integers, shape) : tensor(values, shape).to(dtype);
 }
 
 }  // namespace
@@ -49,18 +60,21 @@ std::vector<std::string> arguments_in(const std::string& text) {
   return parts;
 }
 
-Tensor operand_of(const std::string& text) {
+Tensor operand_of(const std::string& text, DType floats) {
   if (text == "none") return {};
+  if (text.starts_with("float [")) return zeros(tasks::dims(json::parse(text.substr(6))), floats);
   for (const DType dtype : {kBool, kUInt8, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64}) {
-    const std::string prefix = fmt::format("{} ", name(dtype));
+    const std::string prefix = fmt::format("{} ", name(dtype)), ending = fmt::format(" as {}", name(dtype));
+    if (text.ends_with(ending)) return tensor_of(parsed(text.substr(0, text.size() - ending.size()))).to(dtype);
     if (!text.starts_with(prefix)) continue;
     const Shape shape = tasks::dims(json::parse(text.substr(prefix.size())));
     return zeros(shape, is_half(dtype) ? kFloat32 : dtype).to(dtype);
   }
-  return tensor_of(json::parse(text));
+  const Tensor x = tensor_of(parsed(text));
+  return is_floating(x.dtype()) ? x.to(floats) : x;
 }
 
-ReadCall read_call(const std::string& line) {
+ReadCall read_call(const std::string& line, DType floats) {
   const std::size_t open = line.find('('), close = line.rfind(')');
   const auto call = tasks::op_cases().calls.find(line.substr(0, open));
   if (call == tasks::op_cases().calls.end()) fail("called", "no operation in checks/cases has the name of " + line);
@@ -69,9 +83,9 @@ ReadCall read_call(const std::string& line) {
   for (const std::string& argument : arguments_in(line.substr(open + 1, close - open - 1))) {
     const std::size_t colon = argument.find(": ");
     if (colon == std::string::npos) {
-      tensors.push_back(operand_of(argument));
+      tensors.push_back(operand_of(argument, floats));
     } else {
-      attributes[argument.substr(0, colon)] = json::parse(argument.substr(colon + 2));
+      attributes[argument.substr(0, colon)] = parsed(argument.substr(colon + 2));
     }
   }
   return {tensors, [&f = call->second, attributes](const std::vector<Tensor>& x) { return f(x, attributes); }};

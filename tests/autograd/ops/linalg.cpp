@@ -186,14 +186,6 @@ TEST(LinearAlgebra, DerivativesOfDetOfSingularMatrices) {
       }
     }
   }
-  const auto slope_of = [](const Tensor& a) { return slope([](const Tensor& x) { return det(x); }, a); };
-  for (const double small :
-       {1e-30, 1e-40, 1e-45}) {  // float32: the inverse overflows, or the determinant has no digits
-    EXPECT_EQ(slope_of(full({1, 1}, small)).item(), 1);
-    expect_near(slope_of(tensor({{small, 0.}, {0., 1e20}})) / 1e20, {1, 0, 0, small / 1e20});
-    expect_near(slope_of(eye(2) * 1e-20) * 1e20, {1, 0, 0, 1});
-    expect_near(slope_of(eye(2) * 1e30) / 1e30, {1, 0, 0, 1});
-  }
 }
 
 // The gradient of log |det| is the inverse, and infinite for singular matrices, as PyTorch has it.

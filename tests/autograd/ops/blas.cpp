@@ -195,11 +195,13 @@ TEST(Blas, AnyNumberOfRows) {
 
 TEST(Blas, BlocksOfLongSums) {
   const tests::KeepThreads restore;
-  check_by_rows_and_columns(check_both, {1, 1100, 1030});
-  check_by_rows_and_columns(check_both, {.m = 3, .n = 700, .k = 900, .beta = 1});
-  check_by_rows_and_columns(check_both, {.m = 64, .n = 64, .k = 800, .beta = 1});     // computed in parallel
-  check_by_rows_and_columns(check_both, {.m = 60, .n = 70, .k = 4500, .beta = 0.7});  // more of them than at a time
-  check_by_rows_and_columns(check_both, {.m = 20, .n = 130, .k = 771, .alpha = -0.3, .beta = 0.7});  // an odd number
+  check_by_rows_and_columns(check_gemm<float>, {1, 1100, 1030});
+  check_by_rows_and_columns(check_gemm<float>, {.m = 3, .n = 700, .k = 900, .beta = 1});
+  check_by_rows_and_columns(check_gemm<float>, {.m = 64, .n = 64, .k = 800, .beta = 1});  // computed in parallel
+  check_by_rows_and_columns(check_gemm<float>,
+                            {.m = 60, .n = 70, .k = 4500, .beta = 0.7});  // more of them than at a time
+  check_by_rows_and_columns(check_gemm<float>,
+                            {.m = 20, .n = 130, .k = 771, .alpha = -0.3, .beta = 0.7});  // an odd number
   check_by_rows_and_columns(check_both, {130, 260, 300});
 }
 

@@ -1,7 +1,8 @@
-// Reads calls of operations from text.
+// Reads calls of operations and of distributions from text.
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/checks/cases/case.h>
+#include <tapegrad/tests/autograd/random/distribution_cases.h>
 #include <tapegrad/tests/support/call_text.h>
 #include <tapegrad/tests/support/patterns.h>
 
@@ -74,7 +75,61 @@ Tensor operand_of(const std::string& text, DType floats) {
   return is_floating(x.dtype()) ? x.to(floats) : x;
 }
 
+// --- distributions ---
+
+namespace {
+
+// Whose parameters are `names.size()` tensors from the one at `first` on.
+struct NamedDistribution {
+  std::string maker;
+  std::vector<std::string> names;
+  std::size_t first;
+  Made made(const std::vector<Tensor>& x) const {
+    Parameters parameters;
+    for (std::size_t i = 0; i < names.size(); ++i) parameters[names[i]] = x[first + i];
+    return distribution_makers().at(maker)(parameters);
+  }
+};
+
+// Of "Normal(loc: 0.0, scale: 1.0)". Its parameters are added to `tensors`.
+NamedDistribution read_distribution(const std::string& maker, const std::string& arguments,
+                                    std::vector<Tensor>& tensors, DType floats) {
+  NamedDistribution d{maker, {}, tensors.size()};
+  for (const std::string& argument : arguments_in(arguments)) {
+    const std::size_t colon = argument.find(": ");
+    d.names.push_back(argument.substr(0, colon));
+    tensors.push_back(operand_of(argument.substr(colon + 2), floats));
+  }
+  return d;
+}
+
+ReadCall read_call_of_distribution(const Match& parts, DType floats) {
+  static const Pattern kOther("([\\w.]+)\\((.*)\\)");
+  ReadCall call;
+  const NamedDistribution p = read_distribution(parts[1], parts[2], call.tensors, floats);
+  const std::string& function = parts[3];
+  if (function == "kl_divergence") {
+    const Match other = kOther.whole(parts[4]);
+    const NamedDistribution q = read_distribution(other[1], other[2], call.tensors, floats);
+    call.f = [p, q](auto& x) { return std::vector{dist::kl_divergence(*p.made(x), *q.made(x))}; };
+  } else if (function == "log_prob") {
+    call.tensors.push_back(operand_of(parts[4], floats));
+    call.f = [p](auto& x) { return std::vector{p.made(x)->log_prob(x.back())}; };
+  } else {
+    call.f = [p, function](auto& x) -> std::vector<Tensor> {
+      const Made made = p.made(x);
+      if (function.empty()) return {};
+      return {function == "entropy" ? made->entropy() : function == "mean" ? made->mean() : made->rsample()};
+    };
+  }
+  return call;
+}
+
+}  // namespace
+
 ReadCall read_call(const std::string& line, DType floats) {
+  static const Pattern kDistribution("([A-Z][\\w.]*)\\(([^()]*)\\)(?:\\.(\\w+)\\((.*)\\))?(?: in float\\d\\d)?");
+  if (const Match parts = kDistribution.whole(line); !parts.empty()) return read_call_of_distribution(parts, floats);
   const std::size_t open = line.find('('), close = line.rfind(')');
   const auto call = tasks::op_cases().calls.find(line.substr(0, open));
   if (call == tasks::op_cases().calls.end()) fail("called", "no operation in checks/cases has the name of " + line);

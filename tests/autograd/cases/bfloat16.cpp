@@ -1,5 +1,5 @@
-// bfloat16, the type of weights for generation: conversions, products and models. (Storage, and that no other operation
-// accepts it: types.cpp.)
+// bfloat16, the type of weights for generation: rounding, products and models. (Conversions and storage:
+// values/types.txt and types.cpp.)
 #include <tapegrad/autograd/kernels/simd/bfloat16.h>
 #include <tapegrad/tests/support/testing.h>
 
@@ -25,16 +25,6 @@ TEST(BFloat16, RoundsToNearestEven) {
   EXPECT_EQ(rounded(0xffc00001), 0x7fc0);
 }
 
-TEST(BFloat16, ConvertsFromAndToEveryType) {
-  const Tensor x = tensor({1.0, -2.5, 3.140625, 0.0, 256.0}), narrow = x.to(kBFloat16);
-  EXPECT_EQ(narrow.dtype(), kBFloat16);
-  EXPECT_EQ(narrow.to(kFloat32).to_vector<float>(), x.to_vector<float>());
-  EXPECT_EQ(x.to(kFloat64).to(kBFloat16).to(kFloat64).to_vector<double>(), x.to(kFloat64).to_vector<double>());
-  EXPECT_EQ(tensor({1, 2, 256}).to(kBFloat16).to(kInt64).to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 256}));
-  EXPECT_EQ(tensor({0.1, 1.01}).to(kBFloat16).to(kFloat32).to_vector<float>(),
-            (std::vector<float>{0.10009765625F, 1.0078125F}));
-}
-
 TEST(Halves, LinearReadsThemAsWeights) {
   Generator generator(1);
   for (const DType dtype : {kBFloat16, kFloat16})
@@ -53,16 +43,11 @@ TEST(Halves, LinearReadsThemAsWeights) {
   expect_near(linear(x, weight), linear(x, weight.to(kFloat32)));  // a view
 }
 
-TEST(Halves, HaveNanAndInfinity) {
-  for (const DType dtype : {kBFloat16, kFloat16}) {
+TEST(Halves, HaveNanAndInfinityInViews) {
+  for (const DType dtype : {kFloat16, kBFloat16}) {
     const Tensor x = tensor({1.0, kNan, kInf, -kInf}).to(dtype);
-    expect_near(isnan(x), tensor({false, true, false, false}));
-    expect_near(isinf(x), tensor({false, false, true, true}));
-    expect_near(isfinite(x), tensor({true, false, false, false}));
     expect_near(isfinite(x.expand({2, 4}).t()[0]), tensor({true, true}));
     EXPECT_TRUE(all_finite(x[0]));
-    EXPECT_TRUE(all_finite(tensor({dtype == kBFloat16 ? 3e38 : 65504, -1e-7, -1e-40}).to(dtype)));
-    for (int64_t i : {1, 2, 3}) EXPECT_FALSE(all_finite(x.slice(0, 0, i + 1)));
     EXPECT_FALSE(all_finite(x.slice(0, kAll, kAll, -1)));
   }
 }

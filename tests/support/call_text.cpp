@@ -11,10 +11,19 @@ namespace {
 
 using tasks::json;
 
-// JSON that may have the words inf, -inf and nan, which become strings.
+// Numbers in place of the strings "inf", "-inf" and "nan".
+void restore_numbers(json& value) {
+  if (value.is_array())
+    for (json& one : value) restore_numbers(one);
+  if (value == "inf" || value == "-inf" || value == "nan") value = std::stod(value.get<std::string>());
+}
+
+// JSON that may have the words inf, -inf and nan.
 json parsed(const std::string& text) {
   static const Pattern kNotFinite("(^|[\\[ ])(-?inf|nan)(?=$|[\\],])");
-  return json::parse(kNotFinite.replaced(text, "$1\"$2\""));
+  json value = json::parse(kNotFinite.replaced(text, "$1\"$2\""));
+  restore_numbers(value);
+  return value;
 }
 
 // The numbers of nested lists, in order; `shape` gets the length of each level.
@@ -34,11 +43,9 @@ Tensor tensor_of(const json& list) {
   DType dtype = kBool;
   for (const json& one : all) {
     if (one.is_number_integer() && dtype == kBool) dtype = kInt64;
-    if (one.is_number_float() || one.is_string()) dtype = kFloat64;
+    if (one.is_number_float()) dtype = kFloat64;
     if (one.is_number_integer()) integers.push_back(one.get<int64_t>());
-    values.push_back(one.is_string()    ? std::stod(one.get<std::string>())
-                     : one.is_boolean() ? one.get<bool>()
-                                        : one.get<double>());
+    values.push_back(one.is_boolean() ? one.get<bool>() : one.get<double>());
   }
   return dtype == kInt64 ? tensor(integers, shape) : tensor(values, shape).to(dtype);
 }

@@ -73,16 +73,10 @@ TEST(Everyday, DistancesHaveTheBitsOfOperations) {
     if (of_a.rank() == 2) b = cat({a.slice(0, 0, 1), b.slice(0, 1)});  // a distance of 0
     expect_distances_of_operations(a, b);
   }
-}
-
-// Kernels are compiled for each number of whole tiles of 16 elements up to eight, and for more.
-TEST(Everyday, DistancesOfAnyNumberOfTilesHaveTheBitsOfOperations) {
-  for (int64_t tiles = 1; tiles <= 13; ++tiles)
-    for (const int64_t width : {16 * tiles - 1, 16 * tiles, 16 * tiles + 1}) {
-      const Tensor a = sin(arange(5 * width).to(kFloat32) * 0.7).reshape({5, width});
-      const Tensor b = cos(arange(18 * width).to(kFloat32) * 1.3).reshape({18, width});
-      expect_distances_of_operations(a, b);
-    }
+  // Kernels are compiled for each number of whole tiles of 16 elements up to eight, and for more.
+  for (int64_t width = 15; width <= 13 * 16 + 1; width += width % 16 == 1 ? 14 : 1)
+    expect_distances_of_operations(sin(arange(5 * width).to(kFloat32) * 0.7).reshape({5, width}),
+                                   cos(arange(18 * width).to(kFloat32) * 1.3).reshape({18, width}));
 }
 
 // cross by other operations. Gradients of what is broadcast are sums of its gradients, hence expand.

@@ -3,6 +3,7 @@
 // and below each, with two spaces before them, its results. A line may begin with a word:
 //
 //   exactly        a result to the last bit, where another line allows rounding errors
+//   each           the same, also of each element of a vector alone
 //   slope K        the gradient of the sum of the first result with respect to argument K
 //   gradient K     the same with the elements of the result times 1, 2, 3, ...
 //   second K       the slope of the slope
@@ -55,12 +56,14 @@ void check(const std::string& line, const std::vector<std::string>& expected, DT
   const std::vector<Tensor> results = call.f(call.tensors);
   std::size_t result = 0;
   for (const std::string& text : expected) {
-    static const Pattern kLine("(?:(exactly) |(slope|gradient|second) (\\d) )?(.*)");
+    static const Pattern kLine("(?:(exactly|each) |(slope|gradient|second) (\\d) )?(.*)");
     const Match parts = kLine.whole(text);
     const Tensor right = operand_of(parts[4], type);
     SCOPED_TRACE(fmt::format("{} in {}: {}", line, name(type), text));
     if (parts[2].empty()) {
       EXPECT_EQ(difference(results.at(result++), right, !parts[1].empty()), "");
+      for (int64_t i = 0; parts[1] == "each" && i < right.numel(); ++i)
+        EXPECT_EQ(difference(call.f({call.tensors.at(0)[i]}).at(0), right[i], true), "") << "element " << i << " alone";
       continue;
     }
     for (const bool recorded : {false, true})

@@ -63,17 +63,6 @@ TEST(Losses, DoNotReadTheWeightsOfClassesThatAreNoTarget) {
         });
       }
     }
-  // A class that is a target, or that smoothing makes one, has its weight.
-  const Tensor x = tensor({{1., 2., 3.}, {1., 2., 3.}}), w = tensor({kInf, 1., 1.});
-  const CrossEntropyOptions each{.reduction = Reduction::none, .weight = w};
-  expect_near(cross_entropy(x, tensor({0, 2}), each), {kInf, 0.407606});
-  expect_near(slope(
-                  [&](const Tensor& v) {
-                    return cross_entropy(v, tensor({0, 2}), each);
-                  },
-                  x),
-              {kNan, kInf, kInf, 0.090031, 0.244728, -0.334759});
-  EXPECT_EQ(cross_entropy(x, tensor({1, 2}), {.label_smoothing = 0.1, .weight = w}).item(), kInf);
 }
 
 TEST(Losses, OfProbabilitiesHaveAGradientOfTheWeights) {

@@ -17,6 +17,13 @@
 namespace tapegrad::tests {
 namespace {
 
+// How far a result may be from the expected one.
+double tolerance(double expected, bool single) {
+  const double size = std::abs(expected);
+  if (size == 0) return single ? 1e-5 : 1e-11;
+  return single ? 1.3e-6 * size + 1e-5 * std::min(1.0, size) : 1e-13 * size;
+}
+
 // The elements that differ; nothing if none does. NaN equals NaN.
 std::string difference(const Tensor& found, const Tensor& expected, bool exactly) {
   if (found.dtype() != expected.dtype() || !(found.shape() == expected.shape()))
@@ -26,10 +33,9 @@ std::string difference(const Tensor& found, const Tensor& expected, bool exactly
   const auto numbers = [](const Tensor& x) { return x.detach().contiguous().to(kFloat64).to_vector<double>(); };
   const std::vector<double> a = numbers(found), b = numbers(expected);
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const double size = std::abs(b[i]), digits = single ? 1.3e-6 * size + 1e-5 * std::min(1.0, size) : 1e-13 * size;
-    const bool same =
-        a[i] == b[i] ? !exactly || std::signbit(a[i]) == std::signbit(b[i]) : a[i] != a[i] && b[i] != b[i];
-    if (!same && (exactly || !(std::abs(a[i] - b[i]) <= (b[i] == 0 ? single ? 1e-5 : 1e-11 : digits))))
+    const bool equal_signs = std::signbit(a[i]) == std::signbit(b[i]);
+    const bool same = a[i] == b[i] ? !exactly || equal_signs : std::isnan(a[i]) && std::isnan(b[i]);
+    if (!same && (exactly || !(std::abs(a[i] - b[i]) <= tolerance(b[i], single))))
       text += fmt::format("element {} is {}\n", i, a[i]);
   }
   return text.empty() && found.dtype() == kInt64 && !equal(found, expected) ? "other integers" : text;

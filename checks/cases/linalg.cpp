@@ -41,7 +41,7 @@ void add_linalg_calls(CaseTable& t) {
                              .left = args.value("left", true),
                              .unitriangular = args.value("unitriangular", false)});
   });
-  t.call("cholesky", [](auto& x, auto& args) { return cholesky(x[0], args.contains("upper")); });
+  t.call("cholesky", [](auto& x, auto& args) { return cholesky(x[0], args.value("upper", false)); });
   t.call("slogdet", [](const Inputs& x, const json&) -> Outputs {
     const SignLogDet y = slogdet(x[0]);
     return {y.logabsdet, y.sign};

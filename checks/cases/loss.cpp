@@ -44,9 +44,9 @@ Tensor binary_of_logits(const Inputs& x, const json& args) {
     options.pos_weight = x[1].detach();
     return binary_cross_entropy_with_logits(x[0], ones_like(x[0]), options);
   }
-  if (given == "weight" || given == "both") options.weight = x[2];
+  if (given == "weight" || given == "both") options.weight = input(x, 2);
   if (given == "pos_weight") options.pos_weight = x[2];
-  if (given == "both") options.pos_weight = x[3];
+  if (given == "both") options.pos_weight = input(x, 3);
   return binary_cross_entropy_with_logits(x[0], x[1], options);
 }
 
@@ -95,7 +95,8 @@ void add_calls_of_losses(CaseTable& t) {
   });
   loss("binary_cross_entropy_with_logits", [](auto& x, auto& args, Reduction) { return binary_of_logits(x, args); });
   loss("gaussian_nll_loss", [](auto& x, auto& args, Reduction r) {
-    return gaussian_nll_loss(x[0], x[1], x[2], {.reduction = r, .full = args.value("full", false)});
+    return gaussian_nll_loss(x[0], x[1], x[2],
+                             {.reduction = r, .full = args.value("full", false), .eps = args.value("eps", 1e-6)});
   });
 }
 

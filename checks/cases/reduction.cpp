@@ -15,7 +15,8 @@ void add_reductions(CaseTable& t) {
     t.reduction(name, f, empty);
     t.call(name, [in_type, call = t.calls.at(name)](const Inputs& x, const json& args) -> Outputs {
       if (!args.contains("dtype")) return call(x, args);
-      return {in_type(x[0], Axes(dims(args, "axes")), args["keepdim"].get<bool>(), dtype(args))};
+      const Axes axes = read<Axes>(args.contains("axes") ? args["axes"] : json());
+      return {in_type(x[0], axes, args.value("keepdim", false), dtype(args))};
     });
   };
   reduction("sum", sum, sum, true);

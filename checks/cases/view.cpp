@@ -241,7 +241,7 @@ void add_factories(CaseTable& t) {
     return linspace(args["first"].get<double>(), args["last"].get<double>(), integer(args, "count"), dtype(args));
   });
   made("arange", [](const json& args) {
-    return arange(args["start"].get<double>(), args["stop"].get<double>(), args["step"].get<double>(), dtype(args));
+    return arange(args["start"].get<double>(), args["stop"].get<double>(), args.value("step", 1.0), dtype(args));
   });
   made("eye", [](const json& args) { return eye(integer(args, "n"), dtype(args)); });
   made("zeros", [](const json& args) { return zeros(dims(args, "shape"), dtype(args)); });

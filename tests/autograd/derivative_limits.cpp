@@ -179,8 +179,8 @@ TEST(DerivativeLimits, AreExactToThirdOrder) {
   }
 }
 
-// The derivatives of two arguments at 0, and of equal infinities.
-TEST(DerivativeLimits, OfPairs) {
+// By both arguments.
+TEST(DerivativeLimits, OfPowersOf0) {
   for (const DType dtype : {kFloat32, kFloat64}) {
     const Tensor a = zeros({3}, dtype).as_leaf(), b = tensor({2., 3., 1.5}).to(dtype).as_leaf();
     Tape tape;
@@ -189,19 +189,6 @@ TEST(DerivativeLimits, OfPairs) {
     expect_near(second[a].slice(0, 0, 2).to(kFloat32), {2, 0});
     expect_near(second[b].to(kFloat32), {0, 0, 0});
   }
-  for (const auto f : {logaddexp, logaddexp2}) {
-    const Tensor a = tensor({-HUGE_VAL, HUGE_VAL, -HUGE_VAL, 1}).as_leaf();
-    const Tensor b = tensor({-HUGE_VAL, HUGE_VAL, 1, HUGE_VAL}).as_leaf();
-    Tape tape;
-    const Gradients grads = tape.backward(sum(f(a, b)), {.create_graph = true});
-    expect_near(grads[a], {0, 0.5, 0, 0});
-    expect_near(grads[b], {0, 0.5, 1, 1});
-    EXPECT_TRUE(all(isfinite(tape.backward(sum(grads[a]))[a])));
-  }
-  const Tensor zero = zeros({1}).as_leaf(), also = zeros({1}).as_leaf();
-  const Gradients grads = Tape().backward(sum(xlogy(zero, also)));
-  EXPECT_EQ(grads[zero].item(), 0);
-  EXPECT_EQ(grads[also].item(), 0);
 }
 
 // The second derivative of the square of a norm is that of the sum of squares, but at 0, where it is 0, not NaN.
@@ -216,14 +203,6 @@ TEST(DerivativeLimits, OfSquaredLengths) {
   for (const auto& [at, expected] : {std::pair{one, 2}, std::pair{zero, 0}}) {
     EXPECT_NEAR(second([](const Tensor& x) { return square(norm(x)); }, at), expected, 1e-14);
     EXPECT_NEAR(second([&](const Tensor& x) { return sum(square(cdist(x, zero))); }, at), expected, 1e-14);
-  }
-}
-
-// Far from 0 the inverse hyperbolic functions are logarithms, whose slopes are small, not 0.
-TEST(DerivativeLimits, OfLogarithmsOfHugeNumbers) {
-  for (const DType dtype : {kFloat32, kFloat64}) {
-    const Tensor x = tensor({1e10, 1e19, 1e25, 1e30}).to(dtype).as_leaf();
-    for (const auto f : {asinh, acosh}) expect_near(slope(f, x) * x, {1, 1, 1, 1});
   }
 }
 
@@ -246,22 +225,6 @@ TEST(DerivativeLimits, OfGeluFarBelowZero) {
     const Tensor x = scalar(row[0], kFloat64).as_leaf();
     EXPECT_NEAR(Tape().backward(gelu(x))[x].item() / row[2], 1, 2e-13) << "at " << row[0];
   }
-}
-
-// Between equal infinities, and from or to an infinite end; 0 log(0 / 0) is 0.
-TEST(DerivativeLimits, ValuesAtInfinity) {
-  const Tensor a = tensor({HUGE_VAL, -HUGE_VAL, 1, -HUGE_VAL, 3e38, NAN});
-  const Tensor b = tensor({HUGE_VAL, -HUGE_VAL, HUGE_VAL, 2, -3e38, 1});
-  expect_near(lerp(a, b, 0).slice(0, 0, 5), {HUGE_VALF, -HUGE_VALF, 1, -HUGE_VALF, 3e38F});
-  expect_near(lerp(a, b, scalar(1)).slice(0, 0, 5), {HUGE_VALF, -HUGE_VALF, HUGE_VALF, 2, -3e38F});
-  expect_near(lerp(a, b, 0.25).slice(0, 0, 4), {HUGE_VALF, -HUGE_VALF, HUGE_VALF, -HUGE_VALF});
-  EXPECT_TRUE(all(isnan(lerp(a, b, 1)[5])));
-  const Tensor x = tensor({-HUGE_VAL, -HUGE_VAL, -1, NAN}).as_leaf();
-  Tape tape;
-  const Tensor divergence = kl_div(x, tensor({0., 0.5, 0., 0.}), Reduction::none);
-  expect_near(divergence.slice(0, 0, 3), {0, HUGE_VALF, 0});
-  EXPECT_TRUE(all(isnan(divergence[3])));
-  expect_near(tape.backward(sum(divergence))[x], {0, -0.5, 0, 0});
 }
 
 }  // namespace

@@ -247,7 +247,6 @@ TEST(Profiler, HasErrorsThatSayWhatIsWrong) {
   EXPECT_TRUE(profiler.report().operations.empty());
 }
 
-// The lines of profiler.h, but for a file name and the measurement of the machine.
 TEST(Profiler, DataInTheCacheHaveNoShareOfThePeakOfMemory) {
   ProfileReport report;
   report.wall_ms = 1;
@@ -264,21 +263,6 @@ TEST(Profiler, DataInTheCacheHaveNoShareOfThePeakOfMemory) {
   const std::string text = str(report);
   expect_parts(text, {"   cache\n", "    2.2%\n", "  102.0%\n"});
   EXPECT_EQ(text.find("2193"), std::string::npos) << text;
-}
-
-TEST(Profiler, TheExampleOfItsHeader) {
-  const TemporaryFolder folder;
-  nn::Linear model(3, 4);
-  optim::Adam adam(nn::parameters(model));
-  const Tensor x = ones({2, 3}), y = tensor({1, 3});
-  std::ostringstream out;
-  Profiler profiler(quick());
-  for (int step = 0; step < 20; ++step) adam.step(Tape().backward(cross_entropy(model(x), y)));
-  out << profiler.report();
-  profiler.write_trace(folder / "trace");
-  EXPECT_EQ(profiler.report().steps, 20);
-  expect_parts(out.str(), {"cross_entropy"});
-  EXPECT_TRUE(std::filesystem::exists(folder / "trace"));
 }
 
 }  // namespace

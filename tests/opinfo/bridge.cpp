@@ -29,7 +29,6 @@ void add_operations() {
   add_index();
   add_product();
   add_nn();
-  add_loss();
   add_chain();
 }
 

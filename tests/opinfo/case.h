@@ -27,7 +27,6 @@ namespace tg = tapegrad;
 using tg::Tensor;
 using TV = std::vector<Tensor>;
 using Ints = std::vector<int64_t>;
-using Doubles = std::vector<double>;
 using tg::tasks::json;
 
 struct Case {
@@ -68,10 +67,6 @@ struct Case {
     return tg::tasks::per_axis(attributes, n.c_str(), otherwise);
   }
   tg::DType dtype() const;  // the argument `dtype`
-  tg::Reduction reduction() const {
-    const std::string r = s("reduction", "mean");
-    return r == "mean" ? tg::Reduction::mean : r == "sum" ? tg::Reduction::sum : tg::Reduction::none;
-  }
   Tensor at(size_t k) const { return k < x.size() ? x[k] : Tensor(); }
 };
 
@@ -86,7 +81,6 @@ void add_shape();
 void add_index();
 void add_product();
 void add_nn();
-void add_loss();
 void add_chain();
 void add_modules();                                                                            // modules.cpp
 void add_optimisers();                                                                         // optimisers.cpp

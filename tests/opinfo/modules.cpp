@@ -43,11 +43,7 @@ TV simple(Case& c, M made) {
 }
 tg::ConvOptions conv_module_options(const Case& c) {
   tg::ConvOptions o = conv_options(c);
-  const std::string m = c.s("padding_mode", "zeros");
-  o.padding_mode = m == "reflect"     ? tg::PadMode::reflect
-                   : m == "replicate" ? tg::PadMode::replicate
-                   : m == "circular"  ? tg::PadMode::circular
-                                      : tg::PadMode::constant;
+  o.padding_mode = tg::tasks::pad_mode(c.attributes, "padding_mode");
   return o;
 }
 nn::BatchNormOptions batch_norm_options(const Case& c) {

@@ -1,6 +1,6 @@
-// Matrix products against plain loops: every layout, tiles, threads, who computes them, batches.
+// Matrix products against plain loops, bit by bit: every layout, tiles, threads, who computes them, batches.
 // build: -O1
-// ctest: threads products
+// ctest: threads products families
 #include <gtest/gtest.h>
 #include <tapegrad/autograd/internal/machine.h>
 #include <tapegrad/autograd/kernels/family.h>
@@ -36,8 +36,8 @@ Strides strides_of(int layout, int64_t rows, int64_t cols) {
 
 struct Case {
   int64_t m, n, k;
-  int a, b, c;  // layouts
-  double alpha, beta;
+  int a = 0, b = 0, c = 0;  // layouts
+  double alpha = 1, beta = 0;
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
@@ -45,51 +45,74 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
              << ", alpha " << c.alpha << " beta " << c.beta;
 }
 
-// A product against a loop in long double, in the same bits for every number of threads, nothing else of C touched and
-// every tile reported once.
+// The one order of sums along k. Blocks of 256, each in order from 0, added in order: beta c + block + block ... Of
+// more than 65,536 terms, the sum of two such sums, the first of which is the longest with a power of two.
+template <class T>
+T in_order(int64_t k, T alpha, const T* a, int64_t a_step, const T* b, int64_t b_step, T beta, T c) {
+  constexpr int64_t kBlock = 256;
+  if (k > 65536) {
+    int64_t half = 65536;
+    while (2 * half < k) half *= 2;
+    const T first = in_order(half, alpha, a, a_step, b, b_step, beta, c);
+    return first + in_order(k - half, alpha, a + half * a_step, a_step, b + half * b_step, b_step, T{0}, T{0});
+  }
+  for (int64_t begin = 0; begin == 0 || begin < k; begin += kBlock) {  // also a sum of no terms
+    T sum = 0;
+    for (int64_t p = begin; p < std::min(k, begin + kBlock); ++p) sum = std::fma(a[p * a_step], b[p * b_step], sum);
+    c = begin > 0 ? c + alpha * sum : beta == 0 ? alpha * sum : std::fma(beta, c, alpha * sum);
+  }
+  return c;
+}
+
+template <class T>
+std::vector<T> drawn_numbers(int64_t n, std::mt19937& draw) {
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::vector<T> values(n);
+  for (T& x : values) x = static_cast<T>(uniform(draw));
+  return values;
+}
+
+// A product against a loop, bit by bit, whoever computes it with any number of threads. Nothing else of C is written,
+// and every tile is reported once. Of a large product, some elements are compared with the loop.
 template <class T>
 void check_gemm(const Case& s) {
   SCOPED_TRACE(testing::Message() << s << (sizeof(T) == 4 ? " float" : " double"));
   const Strides a = strides_of(s.a, s.m, s.k), b = strides_of(s.b, s.k, s.n), c = strides_of(s.c, s.m, s.n);
-  const auto size = [](int64_t rows, int64_t cols) { return (rows + 2) * (2 * cols + 8); };
-  const int64_t half = std::max({size(s.m, s.k), size(s.k, s.n), size(s.m, s.n)});  // on either side of the start
+  const auto half = [](int64_t rows, int64_t cols) { return (rows + 2) * (2 * cols + 8); };  // on either side of (0, 0)
   std::mt19937 draw(static_cast<unsigned>(s.m * 31 + s.n * 7 + s.k));
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  std::vector<T> av(2 * half), bv(2 * half), before(2 * half);
-  for (T& x : av) x = static_cast<T>(uniform(draw));
-  for (T& x : bv) x = static_cast<T>(uniform(draw));
-  for (T& x : before) x = s.beta == 0 ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(uniform(draw));
-  const T* const ap = av.data() + half;
-  const T* const bp = bv.data() + half;
+  const std::vector<T> av = drawn_numbers<T>(2 * half(s.m, s.k), draw), bv = drawn_numbers<T>(2 * half(s.k, s.n), draw);
+  std::vector<T> before = drawn_numbers<T>(2 * half(s.m, s.n), draw);
+  if (s.beta == 0) before.assign(before.size(), std::numeric_limits<T>::quiet_NaN());
+  const T *const ap = av.data() + half(s.m, s.k), *const bp = bv.data() + half(s.k, s.n);
+  const int64_t start = half(s.m, s.n);
+  const T alpha = static_cast<T>(s.alpha), beta = static_cast<T>(s.beta);
 
   std::vector<T> first;
-  for (int threads : {1, 2, 3, 7}) {
-    set_num_threads(threads);
-    std::vector<T> cv = before;
-    std::vector<char> reported(s.m * s.n);
-    gemm<T>(s.m, s.n, s.k, static_cast<T>(s.alpha), {ap, a.row, a.col}, {bp, b.row, b.col}, static_cast<T>(s.beta),
-            {cv.data() + half, c.row, c.col}, [&](int64_t row, int64_t row_end, int64_t col, int64_t col_end) {
-              for (int64_t i = row; i < row_end; ++i)
-                for (int64_t j = col; j < col_end; ++j) ++reported[i * s.n + j];
-            });
-    EXPECT_EQ(std::count(reported.begin(), reported.end(), 1), s.m * s.n);
-    if (first.empty()) first = cv;
-    ASSERT_EQ(std::memcmp(first.data(), cv.data(), cv.size() * sizeof(T)), 0) << threads << " threads";
-  }
+  for (const Products products : {Products::own, Products::blis, Products::automatic})
+    for (const int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      std::vector<T> cv = before;
+      std::vector<char> reported(s.m * s.n);
+      blas::gemm<T>(products, s.m, s.n, s.k, alpha, {ap, a.row, a.col}, {bp, b.row, b.col}, beta,
+                    {cv.data() + start, c.row, c.col}, [&](int64_t row, int64_t row_end, int64_t col, int64_t col_end) {
+                      for (int64_t i = row; i < row_end; ++i)
+                        for (int64_t j = col; j < col_end; ++j) ++reported[i * s.n + j];
+                    });
+      EXPECT_EQ(std::count(reported.begin(), reported.end(), 1), s.m * s.n);
+      if (first.empty()) first = cv;
+      ASSERT_EQ(std::memcmp(first.data(), cv.data(), cv.size() * sizeof(T)), 0)
+          << name(products) << ", " << threads << " threads";
+    }
+  const int64_t step = 1 + s.m * s.n * s.k / 20'000'000;
   for (int64_t i = 0; i < s.m; ++i)
     for (int64_t j = 0; j < s.n; ++j) {
-      long double sum = 0, size_of_sum = 0;
-      for (int64_t p = 0; p < s.k; ++p) {
-        const long double term = static_cast<long double>(ap[i * a.row + p * a.col]) * bp[p * b.row + j * b.col];
-        sum += term;
-        size_of_sum += std::fabs(term);
+      T& found = first[start + i * c.row + j * c.col];
+      const T old = before[start + i * c.row + j * c.col];
+      if ((i * s.n + j) % step == 0) {
+        const T expected = in_order(s.k, alpha, ap + i * a.row, a.col, bp + j * b.col, b.row, beta, old);
+        ASSERT_EQ(std::memcmp(&found, &expected, sizeof(T)), 0) << i << ", " << j << ": " << found << ' ' << expected;
       }
-      const int64_t at = half + i * c.row + j * c.col;
-      const long double expected = s.alpha * sum + (s.beta == 0 ? 0 : s.beta * before[at]);
-      const long double tolerance =
-          std::numeric_limits<T>::epsilon() * (size_of_sum * (4 + s.k / 8) + 4 * std::fabs(expected));
-      ASSERT_LE(std::fabs(first[at] - expected), tolerance) << "at " << i << ", " << j;
-      first[at] = before[at];
+      found = old;
     }
   EXPECT_EQ(std::memcmp(first.data(), before.data(), first.size() * sizeof(T)), 0) << "something else was written";
 }
@@ -101,46 +124,107 @@ void check_both(const Case& s) {
 
 TEST(Blas, ProductsOfOddSizesInEveryLayout) {
   const tests::KeepThreads restore;
-  const int64_t sizes[] = {0, 1, 2, 3, 5, 6, 7, 8, 13, 15, 16, 17, 31, 33, 64, 65};
   std::mt19937 draw(5);
+  const auto any_of = [&](const auto& values) { return values[draw() % std::size(values)]; };
+  const int64_t sizes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 15, 16, 17, 31, 33, 64, 65, 97};
+  const int64_t depths[] = {0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 33, 65, 256, 257, 300, 513, 700};
+  const double alphas[] = {1, -0.5, 0}, betas[] = {0, 1, 0.75};
   for (int a = 0; a < 7; ++a)
     for (int b = 0; b < 7; ++b)
-      for (int c = 0; c < 5; ++c) {
-        Case s{sizes[draw() % 16], sizes[draw() % 16], sizes[draw() % 16], a, b, c, 1, 0};
-        s.alpha = draw() % 2 == 0 ? 1 : -0.5;
-        s.beta = std::vector<double>{0, 1, 0.75}[draw() % 3];
-        check_both(s);
-      }
+      for (int c = 0; c < 5; ++c)
+        check_both({any_of(sizes), any_of(sizes), any_of(depths), a, b, c, any_of(alphas), any_of(betas)});
 }
-
-const std::vector<Case> kTiled = {
-    {300, 257, 100, 0, 1, 0, 1, 0},  // tiles down and across
-    {800, 64, 64, 0, 1, 0, 1, 0},    // a shared panel of B
-    {100, 300, 270, 1, 0, 1, 1, 1},  // C by columns
-    {64, 64, 800, 1, 0, 0, 1, 0.5},  // along k
-    {33, 65, 1501, 0, 1, 3, 2, 0},   // along k, C with gaps
-    {257, 40, 513, 5, 6, 0, 1, 0},   // operands that repeat
-    {64, 300, 512, 0, 0, 0, 1, 1},   // rows of A that fall on the same lines of the cache
-    {64, 205, 300, 0, 0, 0, 1, 0},   // panels of B that the first rows of A pack
-    {65, 700, 300, 0, 1, 0, -1, 0},  // turned: B' A'
-    {41, 701, 512, 0, 1, 2, 1, 0},   // turned, rows of B' on the same lines of the cache
-};
 
 TEST(Blas, ProductsCutIntoTilesAndThinOnes) {
   const tests::KeepThreads restore;
-  for (const Case& s : kTiled) check_both(s);
-  for (const Case& s :
-       {Case{1, 1500, 700, 0, 1, 0, 1, 0}, Case{2, 65, 133, 0, 1, 3, 2, 1}, Case{3, 70, 64, 2, 1, 1, 1, 0.5},
-        Case{300, 1, 501, 0, 0, 0, 1, 0}, Case{300, 1, 501, 0, 1, 3, -1, 1}, Case{1, 1, 3000, 0, 1, 0, 1, 0}})
-    check_both(s);
+  const Case cases[] = {
+      {300, 257, 100, 0, 1, 0, 1, 0},  // tiles down and across
+      {800, 64, 64, 0, 1, 0, 1, 0},    // a shared panel of B
+      {100, 300, 270, 1, 0, 1, 1, 1},  // C by columns
+      {64, 64, 800, 1, 0, 0, 1, 0.5},  // along k
+      {33, 65, 1501, 0, 1, 3, 2, 0},   // along k, C with gaps
+      {257, 40, 513, 5, 6, 0, 1, 0},   // operands that repeat
+      {64, 300, 512, 0, 0, 0, 1, 1},   // rows of A that fall on the same lines of the cache
+      {64, 205, 300, 0, 0, 0, 1, 0},   // panels of B that the first rows of A pack
+      {65, 700, 300, 0, 1, 0, -1, 0},  // turned: B' A'
+      {41, 701, 512, 0, 1, 2, 1, 0},   // turned, rows of B' on the same lines of the cache
+      {1, 1500, 700, 0, 1, 0, 1, 0},  {2, 65, 133, 0, 1, 3, 2, 1},  {3, 70, 64, 2, 1, 1, 1, 0.5},
+      {4, 1500, 700, 0, 1, 0, 1, 0},  {300, 1, 501, 0, 0, 0, 1, 0}, {300, 1, 501, 0, 1, 3, -1, 1},
+      {1, 1, 3000, 0, 1, 0, 1, 0},
+  };
+  for (const Case& s : cases) check_both(s);
 }
 
-TEST(Blas, LargeProductsOnBlis) {
+TEST(Blas, TheSameBitsWhoeverComputes) {
   const tests::KeepThreads restore;
-  check_gemm<float>({513, 385, 1536, 0, 1, 0, 1, 0});     // rows of A that fall on the same lines of the cache
-  check_gemm<float>({385, 1540, 300, 1, 0, 2, -0.5, 1});  // a weight's gradient, with AVX-512
-  check_gemm<double>({520, 512, 512, 2, 1, 0, 1, 0.75});
+  const Case cases[] = {
+      {513, 385, 1536, 0, 1, 0, 1, 0},     // rows of A that fall on the same lines of the cache
+      {385, 1540, 300, 1, 0, 2, -0.5, 1},  // a weight's gradient, with AVX-512
+      {520, 512, 512, 2, 1, 0, 1, 0.75},  {520, 530, 515, 1, 0, 0, 1, 0},  // a weight's gradient
+      {515, 520, 530, 0, 0, 0, 1, 1},                                      // several blocks of A and of k
+      {512, 384, 1536, 0, 1, 0, 1, 0},                                     // by default on BLIS,
+      {511, 384, 1536, 0, 1, 0, 1, 0},                                     // and with one row less in our tiles
+      {700, 3090, 40, 0, 1, 0, 1, 0},  // several blocks of B, or of A, for BLIS's kernels
+      {3090, 500, 20, 1, 0, 0, 1, 1},  // the same of the other operand
+  };
+  for (const Case& s : cases) check_both(s);
   EXPECT_NE(blis_description().find(name(kernel_family())), std::string::npos) << blis_description();
+}
+
+// A and B by rows and by columns.
+void check_by_rows_and_columns(const auto& check, Case s) {
+  for (const int a : {0, 1})
+    for (const int b : {0, 1}) {
+      s.a = a, s.b = b;
+      check(s);
+    }
+}
+
+TEST(Blas, AnyNumberOfRows) {
+  const tests::KeepThreads restore;
+  for (const int64_t m : {1, 2, 3, 4, 5, 8, 9, 16, 17})
+    for (const int64_t n : {1, 8, 15, 16, 17, 50})
+      for (const int64_t k : {1, 3, 4, 17, 64, 255, 256, 257, 300, 513, 771}) {
+        check_by_rows_and_columns(check_gemm<float>, {m, n, k});
+        if (n == 17 && m % 2 == 1)
+          check_by_rows_and_columns(check_gemm<float>, {.m = m, .n = n, .k = k, .alpha = -0.3, .beta = 0.7});
+        if (n >= 16 && m < 6)
+          check_by_rows_and_columns(check_gemm<double>, {.m = m, .n = n, .k = k, .beta = k % 2 == 0 ? 0.0 : 1.0});
+      }
+}
+
+TEST(Blas, BlocksOfLongSums) {
+  const tests::KeepThreads restore;
+  check_by_rows_and_columns(check_gemm<float>, {1, 1100, 1030});
+  check_by_rows_and_columns(check_gemm<float>, {.m = 3, .n = 700, .k = 900, .beta = 1});
+  check_by_rows_and_columns(check_gemm<float>, {.m = 64, .n = 64, .k = 800, .beta = 1});  // computed in parallel
+  check_by_rows_and_columns(check_gemm<float>,
+                            {.m = 60, .n = 70, .k = 4500, .beta = 0.7});  // more of them than at a time
+  check_by_rows_and_columns(check_gemm<float>,
+                            {.m = 20, .n = 130, .k = 771, .alpha = -0.3, .beta = 0.7});  // an odd number
+  check_by_rows_and_columns(check_both, {130, 260, 300});
+}
+
+// Of more than 65,536 terms.
+TEST(Blas, VeryLongSums) {
+  const tests::KeepThreads restore;
+  for (const int64_t k : {65536, 65537, 131072, 200000, 400123}) {
+    check_gemm<float>({1, 1, k, 0, 1});
+    check_gemm<float>({1, 3, k, 0, 0, 0, -0.3, 0.7});
+  }
+  check_gemm<float>({17, 20, 140000, 0, 1, 0, 1, 1});
+  check_gemm<float>({20, 17, 140000, 1, 0});
+  check_gemm<double>({3, 5, 70001});
+  std::mt19937 draw(7);
+  const int64_t k = 200000;
+  const std::vector<float> a = drawn_numbers<float>(2 * k, draw), b = drawn_numbers<float>(5 * k, draw);
+  const PackedMatrix<float> packed(k, 5, {b.data(), 5, 1});
+  for (const int64_t depth : {k, k - 1, int64_t{70001}, int64_t{256}}) {
+    std::vector<float> c(10);
+    packed.multiply_part(2, 5, depth, 1, a.data(), k, 0, c.data(), 5);
+    for (int64_t i = 0; i < 10; ++i)
+      EXPECT_EQ(c[i], in_order(depth, 1.0F, a.data() + i / 5 * k, 1, b.data() + i % 5, 5, 0.0F, 0.0F));
+  }
 }
 
 // At sizes for which gemm would not choose BLIS, with edges of its micro-kernels and of the packed blocks.
@@ -166,65 +250,6 @@ TEST(Blas, EdgesOnBlis) {
           ASSERT_EQ(y, expected) << m << ' ' << n << ' ' << k;
         }
       }
-  }
-}
-
-// A product has the same bits in every engine that computes it.
-template <class T>
-void compare_products(const Case& s) {
-  SCOPED_TRACE(testing::Message() << s << (sizeof(T) == 4 ? " float" : " double"));
-  const Strides a = strides_of(s.a, s.m, s.k), b = strides_of(s.b, s.k, s.n), c = strides_of(s.c, s.m, s.n);
-  const auto size = [](int64_t rows, int64_t cols) { return 2 * (rows + 2) * (2 * cols + 8); };
-  std::mt19937 draw(static_cast<unsigned>(s.m * 31 + s.n * 7 + s.k));
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  const auto drawn = [&](int64_t rows, int64_t cols) {
-    std::vector<T> values(size(rows, cols));
-    for (T& x : values) x = static_cast<T>(uniform(draw));
-    return values;
-  };
-  const std::vector<T> av = drawn(s.m, s.k), bv = drawn(s.k, s.n), before = drawn(s.m, s.n);
-  const auto start = [](const auto& values) { return values.data() + values.size() / 2; };
-  std::vector<T> first;
-  for (const Products products : {Products::own, Products::blis, Products::automatic})
-    for (const int threads : {1, 2, 3, 7}) {
-      set_num_threads(threads);
-      std::vector<T> cv = before;
-      blas::gemm<T>(products, s.m, s.n, s.k, static_cast<T>(s.alpha), {start(av), a.row, a.col},
-                    {start(bv), b.row, b.col}, static_cast<T>(s.beta), {cv.data() + cv.size() / 2, c.row, c.col});
-      if (first.empty()) first = cv;
-      ASSERT_EQ(std::memcmp(first.data(), cv.data(), cv.size() * sizeof(T)), 0)
-          << name(products) << ", " << threads << " threads";
-    }
-}
-
-TEST(Blas, TheSameBitsWhoeverComputes) {
-  const tests::KeepThreads restore;
-  std::mt19937 draw(7);
-  const int64_t sizes[] = {1, 2, 3, 4, 6, 12, 14, 16, 31, 33, 65, 97};
-  for (int i = 0; i < 120; ++i) {  // in one tile
-    const int64_t k = std::vector<int64_t>{0, 1, 2, 31, 256, 257, 300, 513, 700}[draw() % 9];
-    const Case s{sizes[draw() % 12],
-                 sizes[draw() % 12],
-                 k,
-                 static_cast<int>(draw() % 7),
-                 static_cast<int>(draw() % 7),
-                 static_cast<int>(draw() % 5),
-                 std::vector<double>{1, -0.5, 0}[draw() % 3],
-                 std::vector<double>{0, 1, 0.75}[draw() % 3]};
-    compare_products<float>(s);
-    compare_products<double>(s);
-  }
-  std::vector<Case> several = kTiled;
-  several.insert(several.end(), {{520, 530, 515, 1, 0, 0, 1, 0},   // a weight's gradient
-                                 {515, 520, 530, 0, 0, 0, 1, 1},   // several blocks of A and of k
-                                 {512, 384, 1536, 0, 1, 0, 1, 0},  // by default on BLIS,
-                                 {511, 384, 1536, 0, 1, 0, 1, 0},  // and with one row less in our tiles
-                                 {700, 3090, 40, 0, 1, 0, 1, 0},   // several blocks of B, or of A, for BLIS's kernels
-                                 {3090, 500, 20, 1, 0, 0, 1, 1},   // the same of the other operand
-                                 {4, 1500, 700, 0, 1, 0, 1, 0}});  // few rows
-  for (const Case& s : several) {
-    compare_products<float>(s);
-    compare_products<double>(s);
   }
 }
 

@@ -1,6 +1,5 @@
-// Elementwise operations: what the table of cases does not show: powers and kinks, types, strides, sizes. Functions,
-// remainders, isclose and activations: cases that the golden files do not cover. Dropout: PyTorch's masks and
-// arithmetic.
+// Elementwise operations: what the table of cases and the values at special points (cases/values) do not show: strides,
+// sizes, accuracy. Dropout: PyTorch's masks and arithmetic.
 // ctest: families
 #include <tapegrad/autograd/kernels/processor.h>
 #include <tapegrad/tests/support/testing.h>
@@ -8,50 +7,17 @@
 namespace tapegrad::tests {
 namespace {
 
-// Equal within `tolerance`, NaN to NaN, infinities to themselves.
-void expect_values(const Tensor& x, const std::vector<double>& wanted, double tolerance = 1e-6) {
-  ASSERT_EQ(x.numel(), std::ssize(wanted)) << str(x);
-  const Tensor have = x.detach().to(kFloat64).flatten(), right = tensor(wanted, {x.numel()});
-  EXPECT_TRUE(allclose(have, right, tolerance, tolerance, true)) << str(have) << str(right);
-}
-
-TEST(Elementwise, PowersAtSpecialValues) {
-  const Tensor base = tensor({0., 0., 0., -2., 2., 0., -8., kNan}, kFloat64);
-  const Tensor exponent = tensor({0., 1., -1., 3., 0., 2., 1. / 3, 0.}, kFloat64);
-  expect_values(pow(base, exponent), {1, 0, kInf, -8, 1, 0, kNan, 1});
-  const Tensor a = base.as_leaf(), b = exponent.as_leaf();
-  const Gradients grads = Tape().backward(pow(a, b), {.grad_output = ones({8}, kFloat64)});
-  expect_values(grads[a], {0, 1, -kInf, 12, 0, 0, kNan, 0});  // as PyTorch
-  expect_values(grads[b], {0, 0, -kInf, kNan, std::log(2), 0, kNan, kNan});
-  expect_values(slope([](const Tensor& x) { return pow(x, 0.); }, tensor({0., kNan})), {0, 0});
-  expect_values(pow(tensor({2, -3, 0}), 3.), {8, -27, 0});
-  // The slope in the base is 0 at an exponent of 0, but it depends on the exponent there: d2/dadb a^b = 1 / a.
+// The slope in the base is 0 at an exponent of 0, but it depends on the exponent there: d2/dadb a^b = 1 / a.
+TEST(Elementwise, SecondDerivativesOfPowersWithExponent0) {
   const auto power = [](const Tensor& x, const Tensor& e) { return pow(x, e); };
   EXPECT_TRUE(gradients_match(power, {tensor({0.7, 2., 1.3}, kFloat64), tensor({0., 0., 1.5}, kFloat64)}));
-}
-
-TEST(Elementwise, GradientsAtKinks) {
-  expect_values(slope([](const Tensor& x) { return abs(x); }, tensor({-2., 0., 3.})), {-1, 0, 1});
-  expect_values(slope([](const Tensor& x) { return relu(x); }, tensor({-2., 0., 3., kNan})), {0, 0, 1, 1});
-  expect_values(slope([](const Tensor& x) { return sign(x); }, tensor({-2., 0., 3.})), {0, 0, 0});
-  expect_values(slope([](const Tensor& x) { return clamp(x, -1., 1.); }, tensor({-2., -1., 0., 1., 2., kNan})),
-                {0, 1, 1, 1, 0, 0});
-  expect_values(slope([](const Tensor& x) { return clamp(x, {}, 1.); }, tensor({-2., 1., 2.})), {1, 1, 0});
-  expect_values(slope([](const Tensor& x) { return maximum(x, 1.0); }, tensor({0., 1., 2.})), {0, 0.5, 1});
-
-  const Tensor a = tensor({1., 2., 3., kNan}).as_leaf(), b = tensor({2., 2., 2., 2.}).as_leaf();
-  for (const bool larger : {true, false}) {
-    const Gradients grads = Tape().backward(larger ? maximum(a, b) : minimum(a, b), {.grad_output = ones({4})});
-    expect_values(grads[a], larger ? std::vector<double>{0, 0.5, 1, 1} : std::vector<double>{1, 0.5, 0, 1});
-    expect_values(grads[b], larger ? std::vector<double>{1, 0.5, 0, 1} : std::vector<double>{0, 0.5, 1, 1});
-  }
 }
 
 TEST(Elementwise, OnlyNeededGradientsAreKept) {
   const Tensor a = tensor({1., 2.}).as_leaf(), constant = tensor({3., 4.});
   const Gradients grads = Tape().backward(a * constant / constant, {.grad_output = ones({2})});
   EXPECT_EQ(grads.size(), 1u);
-  expect_values(grads[a], {1, 1});
+  expect_near(grads[a], {1, 1});
 }
 
 // Every layout of operands against elements taken one by one, at sizes around vectors, pieces and threads.
@@ -69,27 +35,10 @@ TEST(Elementwise, StridesAndSizes) {
       ASSERT_EQ(ys[at], wanted) << "element " << i << " of " << n;
     }
   }
-  expect_values(exp(scalar(0).expand({2, 2})), {1, 1, 1, 1});
+  expect_near(exp(scalar(0).expand({2, 2})), {1, 1, 1, 1});
 }
 
-TEST(Elementwise, TypesPromote) {  // of tensors and numbers
-  const Tensor yes = tensor({true, false}), whole = tensor({3, -4}), fine = tensor({0.5, 2.}, kFloat64);
-  EXPECT_EQ((whole * 2).dtype(), kInt64);
-  EXPECT_EQ((whole * 0.5).dtype(), kFloat32);
-  EXPECT_EQ((yes + 1).dtype(), kInt64);
-  EXPECT_EQ((fine * 0.1).dtype(), kFloat64);
-  expect_values(whole * 0.5, {1.5, -2});
-  expect_values(yes + yes, {1, 0});
-  expect_values(abs(whole), {3, 4});
-
-  const Tensor leaf = tensor({0.5, 2.}).as_leaf();
-  const Tensor g = Tape().backward(leaf * fine, {.grad_output = ones({2}, kFloat64)})[leaf];
-  EXPECT_EQ(g.dtype(), kFloat32);
-  expect_values(g, {0.5, 2});
-}
-
-TEST(Compare, ANumberIsRoundedToTheTypeOfTheTensor) {
-  expect_values(tensor({0.1}) == 0.1, {1});
+TEST(Compare, ManyElements) {
   const Tensor many = arange(1003).to(kFloat32);
   EXPECT_EQ(any(many < 0), false);
   EXPECT_EQ(all(many.reshape({17, 59}).t() <= 1002), true);
@@ -102,15 +51,6 @@ TEST(Compare, AllFinite) {
     EXPECT_FALSE(all_finite(full({3}, kNan, dtype)));
     EXPECT_TRUE(all_finite(zeros({0}, dtype)));
   }
-}
-
-TEST(Select, MaskedFillBroadcastsToTheMask) {
-  const Tensor row = tensor({1., 2., 3.}).as_leaf(), larger = tensor({{true, false, true}, {true, true, false}});
-  Tape tape;
-  const Tensor table = masked_fill(row, larger, 9);
-  expect_values(table, {9, 2, 9, 9, 9, 3});
-  expect_values(tape.backward(sum(table))[row], {0, 1, 1});
-  EXPECT_EQ(masked_fill(scalar(1), larger, 0).shape(), Shape({2, 3}));
 }
 
 TEST(Elementwise, GeluIsAsAccurateAsItSays) {
@@ -127,7 +67,7 @@ TEST(Elementwise, GeluIsAsAccurateAsItSays) {
   }
   EXPECT_LT(above, 3);
   EXPECT_LT(below, 1.5e-7);
-  expect_values(gelu(tensor({kInf, -kInf, kNan, 0.0}).to(kFloat32)), {kInf, kNan, kNan, 0});
+  expect_near(gelu(tensor({kInf, -kInf, kNan, 0.0}).to(kFloat32)), {kInf, kNan, kNan, 0});
 }
 
 // As Python defines //, for numbers of one type.
@@ -190,99 +130,19 @@ TEST(Elementwise, ResultsLargerThanTheCachesHaveTheSameBits) {
   }
 }
 
-using Function = std::function<Tensor(const Tensor&)>;
-
-// The first and the second derivative of f at x, both recorded, elementwise.
-std::pair<Tensor, Tensor> derivatives(const Function& f, const Tensor& x) {
-  const Tensor leaf = x.as_leaf(), dy = ones_like(x);
-  Tape tape;
-  const Tensor first = tape.backward(f(leaf), {.create_graph = true, .grad_output = dy, .keep = {}})[leaf];
-  const Gradients second = tape.backward(first, {.grad_output = dy});
-  const Tensor* found = second.find(leaf);
-  return {first.detach(), found ? *found : zeros_like(x)};
-}
-
-// Derivatives far from 0, where a formula could overflow: the limits are exact.
-TEST(Functions, DerivativesOfActivationsAtLargeNumbers) {
-  const Tensor x = tensor({-500., -90., -30., 30., 90., 500.}, kFloat64);
-  const struct {
-    Function f;
-    std::vector<double> first;
-  } cases[] = {
-      {[](const Tensor& v) { return tapegrad::softplus(v); }, {0, 0, 0, 1, 1, 1}},
-      {[](const Tensor& v) { return softplus(v, 2, 1e9); }, {0, 0, 0, 1, 1, 1}},
-      {[](const Tensor& v) { return log_sigmoid(v); }, {1, 1, 1, 0, 0, 0}},
-      {[](const Tensor& v) { return mish(v); }, {0, 0, 0, 1, 1, 1}},
-      {[](const Tensor& v) { return elu(v); }, {0, 0, 0, 1, 1, 1}},
-      {[](const Tensor& v) {
-         return swiglu(cat({v, ones_like(v)}));
-       },
-       {0, 0, 0, 1, 1, 1}},
-  };
-  for (const auto& c : cases) {
-    const auto [first, second] = derivatives(c.f, x);
-    expect_near(first, c.first);
-    expect_near(second, std::vector<double>(6, 0));
-  }
-  expect_near(softplus(x, 1, 1e9), {0, 0, 0, 30, 90, 500});
-  expect_near(softplus(tensor({800.}), 1, 1e9), std::vector<double>{800});
-}
-
-TEST(Functions, RemaindersOfTheLeastInteger) {
-  const Tensor least = tensor(std::vector<int64_t>{INT64_MIN}, {1});
-  EXPECT_EQ(fmod(least, -1).item<int64_t>(), 0);
-  EXPECT_EQ(remainder(least, -1).item<int64_t>(), 0);
-}
-
-TEST(Functions, LerpIsExactAtItsEnds) {
-  const Tensor a = tensor({0.1, 1e30, -3.7}), b = tensor({0.7, 1., 1e10});
-  EXPECT_TRUE(equal(lerp(a, b, 0), a));
-  EXPECT_TRUE(equal(lerp(a, b, 1), b));
-  EXPECT_TRUE(equal(lerp(a, b, tensor({0., 1., 1.})), tensor({0.1, 1., 1e10})));
-}
-
 TEST(Functions, RoundingsLeaveIntegersAlone) {
   const Tensor x = tensor({3, -4});
   for (const Tensor& y : {floor(x), ceil(x), round(x), trunc(x), nan_to_num(x)}) EXPECT_TRUE(y.same(x));
-  EXPECT_TRUE(equal(square(x), tensor({9, 16})));
-  const std::vector<double> halves = round(tensor({-0.5, 0.5, 1.5, 2.5, -0.2}, kFloat64)).to_vector<double>();
-  EXPECT_EQ(halves, std::vector<double>({0, 0, 2, 2, 0}));
-  EXPECT_TRUE(std::signbit(halves[0]) && std::signbit(halves[4]));
 }
 
-// a / b may round up to an integer that the quotient does not reach: 5.5 / 1.1 is 5, but 1.1 is left.
+// The derivative with respect to the divisor: a - quotient b is the value.
 TEST(Functions, DivisorsOfRemaindersHaveTheQuotientOfTheValue) {
-  const Tensor a = tensor({5.5, 25., 7.5, -5.5, 5.5, -7.5, 6., -6., 0., 1., -1., 1e300}, kFloat64);
-  const Tensor b = tensor({1.1, 0.1, 2., 1.1, -1.1, -2., 2., 2., 3., kInf, kInf, 1.}, kFloat64);
-  const std::vector<double> truncated = {4, 249, 3, -4, -4, 3, 3, -3, 0, 0, 0, 1e300},
-                            floored = {4, 249, 3, -5, -5, 3, 3, -3, 0, 0, -1, 1e300};
-  for (const bool again : {false, true}) {
-    EXPECT_EQ((-slope([&](auto& v) { return fmod(a, v); }, b, again)).to_vector<double>(), truncated);
-    EXPECT_EQ((-slope([&](auto& v) { return remainder(a, v); }, b, again)).to_vector<double>(), floored);
-  }
-  // In float32, too, a - quotient b is the value.
   const Tensor x = linspace(-50, 50, 4001), y = full({4001}, 0.1), exact = x.to(kFloat64), step = y.to(kFloat64);
   const Tensor quotient = slope([&](const Tensor& v) { return remainder(x, v); }, y).to(kFloat64);
   EXPECT_LE(max(abs(exact + quotient * step - remainder(exact, step))).item(), 1e-12);
 }
 
-TEST(Functions, TheAngleOfTheOriginHasNoSlope) {
-  for (const DType type : {kFloat32, kFloat64}) {
-    const Tensor y = tensor({0., 3., -0., 0.}).to(type), x = tensor({0., 4., 0., -0.}).to(type);
-    for (const bool again : {false, true}) {
-      expect_near(slope([&](const Tensor& v) { return atan2(v, x); }, y, again), {0, 0.16, 0, 0});
-      expect_near(slope([&](const Tensor& v) { return atan2(y, v); }, x, again), {0, -0.12, 0, 0});
-    }
-    const auto [first, second] = derivatives([&](const Tensor& v) { return atan2(v, x); }, y);
-    expect_near(second, {0, -2 * 3 * 4. / 625, 0, 0});
-  }
-}
-
-TEST(Functions, Closeness) {  // of several types, and of large tensors
-  EXPECT_TRUE(allclose(tensor({1, 2}), tensor({1., 2.000001})));
-  EXPECT_TRUE(allclose(tensor({true}), tensor({1})));
-  EXPECT_TRUE(equal(zeros({0, 3}), zeros({0, 3}, kInt64)));
-  EXPECT_TRUE(equal(tensor({1, 2}), tensor({1., 2.})));
+TEST(Functions, ClosenessOfLargeTensors) {
   const Tensor large = arange(1 << 20).to(kFloat32).reshape({1024, 1024});
   EXPECT_TRUE(allclose(large, large.t().contiguous().t()));
 }

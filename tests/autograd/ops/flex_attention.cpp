@@ -1,5 +1,5 @@
-// flex_attention against composed operations, packed documents against each alone, masks, memory and errors. Values and
-// gradients against PyTorch's are golden.
+// flex_attention: packed documents against each alone, masks, memory and errors. Values and gradients against PyTorch's
+// are golden.
 // ctest: families threads
 #include <tapegrad/tests/support/testing.h>
 
@@ -27,24 +27,6 @@ std::vector<Tensor> flex_qkv(int64_t batch, int64_t heads, int64_t t, DType dtyp
 }
 
 const auto kFlexCausal = [](auto, auto, auto q, auto k) { return q >= k; };
-
-TEST(FlexAttention, OfAFormulaIsTheComposition) {
-  const auto x = flex_qkv(2, 3, 200);
-  const Tensor bias = tensor({0.5, 0.1, 0.02}, kFloat64), distance = arange(0, 200, 1, kFloat64);
-  const flex::Table<double> slopes(bias);
-  const auto formula = [slopes](auto score, auto, auto h, auto q, auto k) {
-    return 3 * tanh(score / 3) - slopes(h) * (q - k);
-  };
-  const auto ours = flex_with({.score_mod = formula, .mask_mod = kFlexCausal}, x);
-  const auto composed = flex_results(
-      [&](auto& q, auto& k, auto& v) {
-        Tensor s = tanh(matmul(q, k.t()) / (3 * std::sqrt(8.0))) * 3;
-        s = s - bias.reshape({3, 1, 1}) * (distance.reshape({200, 1}) - distance);
-        return matmul(softmax(masked_fill(s, triu(ones({200, 200}, kBool), 1), -kInf)), v);
-      },
-      x);
-  expect_close(ours, composed);
-}
 
 TEST(FlexAttention, OfPackedDocumentsIsThatOfEachAlone) {
   const std::vector<int64_t> lengths{70, 1, 130, 99};

@@ -7,22 +7,9 @@ namespace {
 
 // --- functions ---
 
-const Tensor kTable = tensor({{1., 2.}, {3., 4.}, {5., 6.}});
-
-TEST(Join, OfNothingOfManyAndOfOtherTypes) {
-  EXPECT_EQ(cat({zeros({0}), kTable}).shape(), (Shape{3, 2}));
-  EXPECT_EQ(cat({tensor({1}), tensor({2.5})}).dtype(), kFloat32);
+TEST(Join, OfMany) {
   const std::vector<Tensor> many(20, tensor({{1., 2.}}));
   EXPECT_EQ(cat(many).shape(), (Shape{20, 2}));
-}
-
-TEST(Cut, SizesAtTheEndOfTheirType) {
-  const Tensor x = arange(0, 6, 1, kFloat32).reshape({2, 3});
-  EXPECT_EQ(chunk(x, INT64_MAX, 1).size(), 3u);
-  EXPECT_EQ(split(x, INT64_MAX).size(), 1u);
-  expect_near(x.slice(1, 1, kAll, INT64_MAX), {1, 4});
-  expect_near(gradient([](const Tensor& v) { return v.slice(1, 1, kAll, INT64_MAX); }, x), {0, 1, 0, 0, 2, 0});
-  expect_near(gradient([](const Tensor& v) { return v.slice(1, 2, 1, -INT64_MAX); }, x), {0, 0, 1, 0, 0, 2});
 }
 
 TEST(Cut, SecondOrderThroughAnEmptySlice) {
@@ -34,17 +21,6 @@ TEST(Cut, SecondOrderThroughAnEmptySlice) {
     const Gradients first = tape.backward(y, {.create_graph = true, .grad_output = {}, .keep = {}});
     expect_near(tape.backward(sum(first[x]))[x], {6, 12, 18, 24, 30});
   }
-}
-
-TEST(Cut, CountsFromTheEndAndLeavesOutEmptyChunks) {
-  const Tensor x = arange(0, 5, 1, kFloat32);
-  EXPECT_EQ(chunk(x, 4).size(), 3u);  // of two each, as in PyTorch
-  expect_near(narrow(x, 0, -2, 2), {3, 4});
-}
-
-TEST(Embedding, CountsThePaddingRowFromTheEnd) {
-  const Tensor ids = tensor({{2, 0}, {1, 2}});
-  expect_near(gradient([&](const Tensor& w) { return embedding(w, ids, -3); }, kTable), {0, 0, 5, 6, 8, 10});
 }
 
 // The output layer's gradient is there first, and the embedding adds its rows to it in place; a recorded backward adds
@@ -73,48 +49,6 @@ TEST(Embedding, OfATiedTable) {
   const Gradients grads = tape.backward(sum(square(w + v)) + sum(looked_up));
   EXPECT_EQ(grads[v].to_vector<float>(), (2.0 * (w.detach() + v.detach())).to_vector<float>());
   EXPECT_NE(grads[w].to_vector<float>(), grads[v].to_vector<float>());
-}
-
-TEST(TakeAlongAxis, CountsNegativeIndicesFromTheEnd) {
-  const auto last = [](const Tensor& x) { return take_along_axis(x, tensor({{-1, 0}, {-3, -2}}), 0); };
-  expect_near(last(kTable), {5, 2, 1, 4});
-  expect_near(gradient(last, kTable), {3, 2, 0, 4, 1, 0});
-  expect_near(take_along_axis(kTable, tensor({-1, -6, 2})), {6, 1, 3});
-}
-
-TEST(IndexAdd, OfBoolIsALogicalOr) {
-  const Tensor x = tensor({true, false, true}), ids = tensor({0, 1}), yes = tensor({true, true});
-  for (const double alpha : {1., 2., -1., 0.5, 0.}) {
-    const Tensor y = index_add(x, 0, ids, yes, alpha);
-    EXPECT_EQ(y.dtype(), kBool);
-    EXPECT_EQ(y.to_vector<bool>(), (std::vector<bool>{true, alpha != 0, true})) << alpha;
-  }
-}
-
-// A scalar has one axis for operations along an axis, as in PyTorch.
-TEST(Scalars, HaveOneAxis) {
-  const Tensor x = scalar(3), yes = scalar(1) > 0;
-  for (const int64_t axis : {0, -1}) {
-    for (const int64_t k : {0, 1}) {
-      const Sorted top = topk(x, k, axis);
-      EXPECT_EQ(top.values.shape(), Shape());
-      EXPECT_EQ(top.values.item(), 3);
-      EXPECT_EQ(top.indices.item<int64_t>(), 0);
-    }
-    for (const bool keepdim : {false, true})
-      for (const Tensor& one : {yes, !yes}) {
-        EXPECT_EQ(all(one, axis, keepdim).shape(), Shape());
-        EXPECT_EQ(all(one, axis, keepdim).item<bool>(), one.item<bool>());
-        EXPECT_EQ(any(one, axis, keepdim).item<bool>(), one.item<bool>());
-      }
-    EXPECT_EQ(sort(x, axis).values.item(), 3);
-    EXPECT_EQ(unfold(x, axis, 1, 3).shape(), (Shape{1}));
-    EXPECT_EQ(unfold(x, axis, 1, 3).item(), 3);
-    EXPECT_EQ(unfold(x, axis, 0, 1).shape(), (Shape{0}));
-    expect_near(gradient([=](const Tensor& v) { return topk(v, 1, axis).values; }, x), {1});
-    expect_near(gradient([=](const Tensor& v) { return unfold(v, axis, 1, 1); }, x), {1});
-  }
-  EXPECT_EQ(error_of([&] { topk(x, 2); }), "[topk] expected k between 0 and 1 for axis -1 of [], got 2");
 }
 
 // A heap of the first k, and the order of all.

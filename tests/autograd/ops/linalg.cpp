@@ -107,14 +107,6 @@ TEST(LinearAlgebra, FullFormsAndFurtherVectors) {
   }
 }
 
-TEST(LinearAlgebra, ValuesHaveAGradientWhereTheyAreEqual) {
-  const Tensor x = eye(3, kFloat64).as_leaf();
-  const auto gradient = [&](Tensor (*f)(const Tensor&)) { return Tape().backward(sum(f(x)))[x]; };
-  EXPECT_LT(distance(gradient(eigvalsh), eye(3, kFloat64)), 1e-15);  // the trace's
-  EXPECT_LT(distance(gradient(svdvals), eye(3, kFloat64)), 1e-15);
-  EXPECT_LT(distance(Tape().backward(sum(eigh(x).values))[x], eye(3, kFloat64)), 1e-15);
-}
-
 // Small matrices take kernels of ours, unless their numbers are extreme.
 TEST(LinearAlgebra, SmallMatricesOfEveryKind) {
   const int64_t n = 6;
@@ -138,20 +130,6 @@ TEST(LinearAlgebra, SmallMatricesOfEveryKind) {
     expect_equal(matmul(vectors.t(), vectors), eye(n, kFloat64), 1);
     expect_equal(eigvalsh(both), values, size);
     EXPECT_TRUE(all(values.slice(0, 1, n) >= values.slice(0, 0, n - 1)));
-  }
-}
-
-// A singular matrix in a batch has its gradient, and changes those of the others in no way, NaN or not.
-TEST(LinearAlgebra, DetOfABatchWithNonfiniteMatrices) {
-  const auto gradient_of_det = [](const Tensor& matrices, bool again) { return slope(det, matrices, again); };
-  const Tensor singular = tensor({{1, 2}, {2, 4}}, kFloat64), regular = tensor({{2, 1}, {1, 3}}, kFloat64);
-  for (const double value : {kNan, kInf}) {
-    const Tensor other = tensor({{1, 2}, {value, 4}}, kFloat64);
-    for (const bool again : {false, true}) {
-      const Tensor dx = gradient_of_det(stack({singular, other, regular}), again);
-      EXPECT_LT(distance(dx[0], tensor({{4, -2}, {-2, 1}}, kFloat64)), 1e-12);
-      EXPECT_TRUE(same_bits(dx.slice(0, 1), gradient_of_det(stack({other, regular}), false)));
-    }
   }
 }
 
@@ -185,27 +163,6 @@ TEST(LinearAlgebra, DerivativesOfDetOfSingularMatrices) {
         EXPECT_LT(distance(ours[1], right[1]), 1e-9) << n << " " << rank;
       }
     }
-  }
-  const auto slope_of = [](const Tensor& a) { return slope([](const Tensor& x) { return det(x); }, a); };
-  for (const double small :
-       {1e-30, 1e-40, 1e-45}) {  // float32: the inverse overflows, or the determinant has no digits
-    EXPECT_EQ(slope_of(full({1, 1}, small)).item(), 1);
-    expect_near(slope_of(tensor({{small, 0.}, {0., 1e20}})) / 1e20, {1, 0, 0, small / 1e20});
-    expect_near(slope_of(eye(2) * 1e-20) * 1e20, {1, 0, 0, 1});
-    expect_near(slope_of(eye(2) * 1e30) / 1e30, {1, 0, 0, 1});
-  }
-}
-
-// The gradient of log |det| is the inverse, and infinite for singular matrices, as PyTorch has it.
-TEST(LinearAlgebra, SlogdetOfSingularMatrices) {
-  const Tensor singular = tensor({{1, 2}, {2, 4}}, kFloat64), a = regular(2);
-  const auto logs = [](const Tensor& x) { return slogdet(x).logabsdet; };
-  for (const bool again : {false, true}) {
-    const Tensor alone = slope(logs, singular, again);
-    EXPECT_TRUE(all(isinf(alone))) << alone;
-    const Tensor both = slope(logs, stack({a, singular}), again);
-    EXPECT_LT(distance(both[0], slope(logs, a, again)), 1e-12);
-    EXPECT_TRUE(all(isinf(both[1])));
   }
 }
 

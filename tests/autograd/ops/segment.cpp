@@ -6,29 +6,6 @@ namespace {
 
 // --- segments ---
 
-TEST(Segments, OfNoRows) {
-  const Tensor x = tensor({{1., 2.}, {3., -4.}}), index = tensor({2, 2});
-  expect_near(segment_sum(x, index, 4), {0, 0, 0, 0, 4, -2, 0, 0});
-  expect_near(segment_mean(x, index, 4), {0, 0, 0, 0, 2, -1, 0, 0});
-  expect_near(segment_max(x, index, 3), {-kInf, -kInf, -kInf, -kInf, 3, 2});
-  expect_near(segment_min(x, index, 3), {kInf, kInf, kInf, kInf, 1, -4});
-  expect_near(segment_logsumexp(x, index, 2 + 1).slice(0, 0, 2), {-kInf, -kInf, -kInf, -kInf});
-  const Tensor whole = x.to(kInt64);
-  EXPECT_EQ(segment_max(whole, index, 3)(0, 0).item<int64_t>(), std::numeric_limits<int64_t>::min());
-  EXPECT_EQ(segment_min(whole, index, 3)(0, 0).item<int64_t>(), std::numeric_limits<int64_t>::max());
-  EXPECT_EQ(segment_sum(zeros({0, 3}), zeros({0}, kInt64), 0).shape(), (Shape{0, 3}));
-  expect_near(segment_sum(tensor({true, true, false}), tensor({1, 1, 0}), 2), {0, 2});
-}
-
-TEST(Segments, OfMinusInfinityAreLikeMaskedRowsOfSoftmax) {
-  const Tensor x = tensor({-kInf, 1., -kInf, 1.}), index = tensor({0, 1, 0, 1});
-  expect_near(segment_softmax(x, index, 2), {0, 0.5, 0, 0.5});
-  expect_near(segment_softmax(tensor({kInf, 1., 2., 1.}), index, 2), {kNan, 0.5, kNan, 0.5});
-  expect_near(segment_softmax(tensor({1000., 1., 1000., kNan}), index, 2), {0.5, kNan, 0.5, kNan});
-  const auto weighted = [&](const Tensor& v) { return segment_softmax(v, index, 2) * tensor({1., 2., 3., 4.}); };
-  for (const bool again : {false, true}) expect_near(slope(weighted, x, again), {0, -0.5, 0, 0.5});
-}
-
 TEST(Segments, WithoutRowsHaveNoPartInSecondDerivatives) {
   const Tensor x = tensor({1., 3.}).as_leaf(), weight = tensor({1., 2., 4.}).as_leaf();
   for (const auto extreme : {segment_max, segment_min}) {
@@ -76,36 +53,9 @@ TEST(SparseMatrices, KeepForBackwardWhatGradientsNeed) {
 TEST(LinearScan, HasTheBitsOfCumsumInSmallIntegers) {
   const Tensor x = arange(600).to(kFloat32).reshape({20, 30});
   for (const int axis : {0, 1}) EXPECT_TRUE(same_bits(linear_scan(ones({}), x, axis), cumsum(x, axis)));
-  expect_near(linear_scan(tensor({2., 3.}), tensor({1., 1.}), 0, scalar(10), true), {63, 31});
-}
-
-TEST(LinearScan, OfNoStepsHasGradientsOfZero) {
-  const Tensor a = zeros({2, 0, 3}).as_leaf(), initial = ones({2, 3}).as_leaf();
-  const Gradients gradients = Tape().backward(sum(linear_scan(a, ones({2, 0, 3}), 1, initial)));
-  EXPECT_EQ(gradients[a].shape(), a.shape());
-  expect_near(gradients[initial], zeros({2, 3}));
 }
 
 // --- sets and counts ---
-
-TEST(Sets, TakeEachNanAsAValue) {
-  const Unique of = unique(tensor({kNan, 2., kNan, 2., -kInf}));
-  expect_near(of.values, {-kInf, 2, kNan, kNan});
-  expect_near(of.inverse, {2, 1, 3, 1, 0});
-  expect_near(of.counts, {1, 2, 1, 1});
-  const Tensor sorted = tensor({1., 2., kNan});
-  expect_near(searchsorted(sorted, tensor({kNan, 3., kInf})), {2, 2, 2});
-  expect_near(searchsorted(sorted, tensor({kNan, 2.}), true), {3, 2});
-}
-
-TEST(Sets, CountBetweenEdges) {
-  const Histogram of = histogram(tensor({0.5, 1., kNan, 2., 2.5, -1., 1.5}), tensor({0.5, 1., 2.}));
-  expect_near(of.counts, {1, 3});  // 2 is in the last bin
-  EXPECT_EQ(of.counts.dtype(), kInt64);
-  expect_near(histogram(zeros({0}), 2).edges, {0, 0.5, 1});
-  expect_near(histogram(tensor({3., 3.}), 2).edges, {2.5, 3, 3.5});
-  expect_near(bincount(tensor({1, 1, 4}), tensor({true, true, false})), {0, 2, 0, 0, 0});
-}
 
 // Equal bins are found by a multiplication, others, and those that are only nearly equal, by a search; the numbers next
 // to edges show which edge decides. 4096 bins are counted in several tables, 4097 in one.

@@ -23,27 +23,6 @@ Tensor wave_slope(auto f, const Tensor& x, bool again = false) {
 // The fused and the recorded backward give the same.
 void expect_same_slopes(auto f, const Tensor& x) { expect_near(wave_slope(f, x), wave_slope(f, x, true)); }
 
-TEST(Softmax, ARowOfMinusInfinityGivesZeros) {
-  const Tensor x = tensor({{-kInf, -kInf}, {-kInf, 0.}, {kNan, -kInf}, {kInf, 0.}});
-  expect_near(softmax(x), {0, 0, 0, 1, kNan, kNan, kNan, kNan});
-  expect_near(log_softmax(x), {-kInf, -kInf, -kInf, 0, kNan, kNan, kNan, kNan});
-  for (bool again : {false, true}) {
-    expect_near(wave_slope([](const Tensor& v) { return softmax(v); }, x.slice(0, 0, 2), again), {0, 0, 0, 0});
-    expect_near(slope([](const Tensor& v) { return log_softmax(v); }, x.slice(0, 0, 1), again), {0, 0});
-  }
-}
-
-TEST(Softmax, OverAnAxisWithoutElements) {
-  for (bool again : {false, true}) {
-    using AlongAxis = Tensor(const Tensor&, int64_t);
-    for (AlongAxis* const f : std::initializer_list<AlongAxis*>{softmax, log_softmax}) {
-      const auto along = [&](const Tensor& v) { return f(v, 1); };
-      EXPECT_EQ(wave_slope(along, zeros({3, 0}), again).shape(), (Shape{3, 0}));
-      EXPECT_EQ(wave_slope(along, zeros({3, 0, 2}), again).shape(), (Shape{3, 0, 2}));
-    }
-  }
-}
-
 // Results of as many rows as the largest cache holds, and of one more, whose stores go past the caches, next to those
 // of a few rows.
 TEST(RowKernels, ResultsLargerThanTheCachesHaveTheSameBits) {
@@ -200,19 +179,6 @@ TEST(CrossEntropy, ARowHasTheBitsThatItHasAlone) {
     }
 }
 
-TEST(CrossEntropy, NothingButIgnoredTargetsGivesNan) {
-  const Tensor logits = tensor({{1., 2.}, {3., 5.}}), ignored = tensor({-100, -100});
-  expect_near(cross_entropy(logits, ignored), {kNan});
-  expect_near(nll_loss(logits, ignored), {kNan});
-  expect_near(mse_loss(zeros({0}), zeros({0})), {kNan});
-}
-
-TEST(CrossEntropy, RowsWithoutAnyProbability) {
-  const Tensor logits = tensor({{-kInf, -kInf}, {0., -kInf}});
-  expect_near(cross_entropy(logits, tensor({0, 0}), {.reduction = Reduction::none}), {kInf, 0});
-  expect_near(wave_slope([&](const Tensor& v) { return cross_entropy(v, tensor({0, 0})); }, logits), {0, 0, 0, 0});
-}
-
 TEST(CrossEntropy, FusedAndRecordedGradientsAgreeInIgnoredRows) {
   const Tensor logits = tensor({{-kInf, -kInf, -kInf}, {4., 5., 6.}, {kInf, 0., 0.}, {0., kNan, 0.}});
   for (Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
@@ -306,18 +272,6 @@ TEST(Losses, OfPairsThatBroadcast) {
         }
       }
   }
-}
-
-// As PyTorch, which has NaN where the loss is 0 times infinity.
-TEST(Losses, BinaryCrossEntropyAtInfiniteLogits) {
-  const Tensor x = tensor({kInf, kInf, kInf, -kInf, -kInf, -kInf, 0., kNan, kInf});
-  const Tensor t = tensor({0., 1., .5, 0., 1., .5, 1., 1., kNan});
-  const auto each = [&](auto& v) { return binary_cross_entropy_with_logits(v, t, {.reduction = Reduction::none}); };
-  expect_near(each(x), {kInf, kNan, kInf, kNan, kInf, kInf, std::log(2.), kNan, kNan});
-  const auto first_six = [&](auto& v) {
-    return binary_cross_entropy_with_logits(v, t.slice(0, 0, 6), {.reduction = Reduction::none});
-  };
-  expect_near(slope(first_six, x.slice(0, 0, 6)), {1, 0, .5, 0, -1, -.5});
 }
 
 }  // namespace

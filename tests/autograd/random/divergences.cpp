@@ -38,6 +38,8 @@ TEST(Divergences, OfNeighboursInFloat32) {
   EXPECT_LT(relative(dist::Laplace(zero, one), dist::Laplace(zero, next), half), 1e-3);
   EXPECT_LT(relative(dist::Laplace(zero, one), dist::Laplace(full({1}, double{step}), one), half), 1e-3);
   EXPECT_LT(relative(dist::Exponential(one), dist::Exponential(next), half), 1e-3);
+  const Tensor rates = tensor({0x1p-10, 1., 0x1p10}), others = rates * (1 + 0x1p-20);
+  expect_near(dist::kl_divergence(dist::Exponential(rates), dist::Exponential(others)) * 0x1p41, {1, 1, 1});
   const Tensor eye = tapegrad::eye(2);
   EXPECT_LT(relative(dist::MultivariateNormal(zeros({2}), eye),
                      dist::MultivariateNormal(zeros({2}), eye * (1 + double{step})), half),
@@ -77,85 +79,17 @@ TEST(Divergences, OfAUniformFromABeta) {
   };
   const std::vector<Tensor> inputs{low, high, tensor({2., 0.5}).to(kFloat64), tensor({3., 1.5}).to(kFloat64)};
   EXPECT_TRUE(gradients_match(divergence, inputs, {.atol = 1e-6, .rtol = 1e-5, .step = 0x1p-13}));
-  // No NaN in the gradients of an interval that leaves the support.
+}
+
+TEST(Divergences, HaveFiniteGradientsOnTheEdges) {
   Tape tape;
-  const Tensor from = tensor({-1., -2.}).as_leaf(), to = tensor({-0.5, 3.}).as_leaf();
-  const Tensor result = dist::kl_divergence(dist::Uniform(from, to), dist::Beta(2, 3));
-  expect_near(result.detach(), {kInf, kInf});
-  const Gradients grads = tape.backward(sum(result));
-  expect_near(grads[from], {0, 0});
-  expect_near(grads[to], {0, 0});
-}
-
-TEST(Divergences, OfUniformsWithBoundsOf0And1AndNarrowOnes) {
-  Tape tape;
-  const Tensor low = tensor({0., 0.5}).as_leaf(), high = tensor({1., 1.}).as_leaf();
-  const Tensor result = dist::kl_divergence(dist::Uniform(low, high), dist::Beta(2, 3));
-  EXPECT_TRUE(all(isfinite(result)));
-  const Gradients grads = tape.backward(sum(result));
-  EXPECT_TRUE(all(isfinite(grads[low])));
-  EXPECT_TRUE(all(isfinite(grads[high])));
-  // 1 - high and 1 - low are equal in float32.
-  const Tensor narrow = dist::kl_divergence(dist::Uniform(0, tensor({1e-8F, 0.5F})), dist::Beta(2, 3));
-  EXPECT_TRUE(all(isfinite(narrow)));
-  expect_near(narrow[1], dist::kl_divergence(dist::Uniform(0, 0.5), dist::Beta(2, 3)));
-}
-
-TEST(Divergences, BatchesBroadcast) {
-  const dist::Gamma p(tensor({0.5, 1., 3.}).to(kFloat64), 2);
-  const Tensor rates = tensor({0.5, 4.}).to(kFloat64).reshape({2, 1});
-  const Tensor of_all = dist::kl_divergence(p, dist::Exponential(rates));
-  ASSERT_EQ(of_all.shape(), (Shape{2, 3}));
-  expect_near(of_all[1], dist::kl_divergence(p, dist::Exponential(tensor({4.}).to(kFloat64))));
-  EXPECT_EQ(dist::kl_divergence(p, dist::Uniform(rates, 9)).shape(), (Shape{2, 3}));
-}
-
-TEST(Divergences, OfPoissonNumbersThatAreAlways0) {
-  const dist::Poisson p(tensor({0., 0., 2.}).to(kFloat64)), q(tensor({3., 0., 0.}).to(kFloat64));
-  expect_near(dist::kl_divergence(p, q), {3, 0, kInf});
-}
-
-TEST(Divergences, OfCertainEvents) {
-  const Tensor p = tensor({0., 0., 1., 1., 0.5, 0.5, 0.}), q = tensor({0., 1., 0., 1., 0., 1., 0.5});
-  const Tensor expected = tensor({0., HUGE_VAL, HUGE_VAL, 0., HUGE_VAL, HUGE_VAL, std::numbers::ln2});
-  const auto both = [](const Tensor& x) { return stack({x, 1 - x}, -1); };
-  for (const DType dtype : {kFloat32, kFloat64}) {
-    const Tensor a = p.to(dtype), b = q.to(dtype);
-    EXPECT_TRUE(allclose(dist::kl_divergence(dist::Bernoulli(a), dist::Bernoulli(b)).to(kFloat32), expected));
-    EXPECT_TRUE(allclose(dist::kl_divergence(dist::Binomial(3, a), dist::Binomial(3, b)).to(kFloat32), 3 * expected));
-    const Tensor of_classes = dist::kl_divergence(dist::Categorical(both(a)), dist::Categorical(both(b)));
-    EXPECT_TRUE(allclose(of_classes.to(kFloat32), expected));
-  }
-  EXPECT_EQ(dist::kl_divergence(dist::Binomial(0, 0.5), dist::Binomial(0, 1)).item(), 0);
-}
-
-TEST(Divergences, OfUnlikelyEvents) {
-  // below the precision of float32; PyTorch has 0.18 for the first
-  const dist::Bernoulli rare(1e-10), rarer(1e-20);
-  expect_near(dist::kl_divergence(rare, rarer).reshape({1}), {static_cast<float>(1e-10 * (std::log(1e10) - 1))});
-  const auto categorical = [](double x) { return dist::Categorical(tensor({x, 1.})); };
-  EXPECT_NEAR(dist::kl_divergence(categorical(1e-3), categorical(1e-20)).item(), 0.038105, 1e-6);
-  // probabilities that are 0 in the type, but not as logits
-  const auto even = dist::Bernoulli::from_logits(0), odd = dist::Bernoulli::from_logits(-1000);
-  EXPECT_NEAR(dist::kl_divergence(even, odd).item(), 500 - std::numbers::ln2, 1e-4);
-  EXPECT_NEAR(dist::kl_divergence(dist::Bernoulli(0.5), odd).item(), 500 - std::numbers::ln2, 1e-4);
-  const auto logits = [](double x) { return dist::Categorical::from_logits(tensor({x, 0.})); };
-  EXPECT_NEAR(dist::kl_divergence(logits(0), logits(-1000)).item(), 500 - std::numbers::ln2, 1e-4);
-}
-
-TEST(Divergences, OfWideAndNarrowScales) {
-  expect_near(dist::kl_divergence(dist::Uniform(-3e38, 3e38), dist::Uniform(-3.2e38, 3.2e38)).reshape({1}),
-              {static_cast<float>(std::log(3.2 / 3))});
-  EXPECT_NEAR(dist::kl_divergence(dist::Normal(0, 1e-30), dist::Normal(0, 1)).item(), 30 * std::log(10) - 0.5, 1e-4);
-  const Tensor rate = tensor({0x1p-10, 1., 0x1p10}), other = rate * (1 + 0x1p-20);
-  expect_near(dist::kl_divergence(dist::Exponential(rate), dist::Exponential(other)) * 0x1p41, {1, 1, 1});
-}
-
-TEST(Divergences, HaveGradientsOnTheEdges) {
-  const Tensor p = tensor({0., 0.25, 1.}).to(kFloat64).as_leaf(), q = tensor({0.5, 0.25, 0.5}).to(kFloat64).as_leaf();
-  const Gradients grads = Tape().backward(sum(dist::kl_divergence(dist::Bernoulli(p), dist::Bernoulli(q))));
-  EXPECT_TRUE(all(isfinite(grads[p])));
-  expect_near(grads[q].to(kFloat32), {2, 0, -2});
+  const Tensor low = tensor({0., 0.5}).as_leaf(), high = tensor({1., 1.}).as_leaf(),
+               p = tensor({0., 0.25, 1.}).as_leaf();
+  const Tensor of_uniforms = dist::kl_divergence(dist::Uniform(low, high), dist::Beta(2, 3));
+  const Tensor of_events = dist::kl_divergence(dist::Bernoulli(p), dist::Bernoulli(tensor({0.5, 0.25, 0.5})));
+  EXPECT_TRUE(all(isfinite(of_uniforms)));
+  const Gradients grads = tape.backward(sum(of_uniforms) + sum(of_events));
+  for (const Tensor& leaf : {low, high, p}) EXPECT_TRUE(all(isfinite(grads[leaf])));
 }
 
 using dist::Distribution;

@@ -272,7 +272,7 @@ TEST(RandomTensors, TakeShapeAndTypeOfAnother) {
   EXPECT_EQ(truncated_normal({0, 2}).numel(), 0);
 }
 
-TEST(RandomTensors, BadArgumentsOfDerivedDraws) {
+TEST(RandomTensors, BadArguments) {
   const Tensor ids = zeros({2}, kInt64);
   EXPECT_EQ(error_of([&] { rand_like(ids); }), "[rand_like] expected float32 or float64, got int64");
   EXPECT_EQ(error_of([&] { randn_like(ids); }), "[randn_like] expected float32 or float64, got int64");
@@ -284,9 +284,6 @@ TEST(RandomTensors, BadArgumentsOfDerivedDraws) {
   EXPECT_EQ(error_of([] { gumbel_softmax(zeros({2}), 0); }), "[gumbel_softmax] expected a positive temperature, got 0");
   EXPECT_ERROR(gumbel_softmax(zeros({2}), 1, false, 1));
   EXPECT_ERROR(gumbel_softmax(ids));
-}
-
-TEST(RandomTensors, BadArguments) {
   EXPECT_EQ(error_of([] { rand({2}, kInt64); }), "[rand] expected float32 or float64, got int64");
   EXPECT_EQ(error_of([] { bernoulli(ones({2}, kInt64)); }), "[bernoulli] expected float32 or float64, got int64");
   EXPECT_ERROR(multinomial(ones({2, 2, 2}), 1));

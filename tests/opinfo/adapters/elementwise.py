@@ -230,7 +230,7 @@ def _(input, max):
 def _(input, end, weight):
     if is_t(weight):
         return Call("lerp", [input, end, weight])
-    return Call("lerp_s", [input, end], weight=float(scalar(weight)))
+    return Call("lerp_s", [input, end], other=float(scalar(weight)))
 
 
 @on("isclose")

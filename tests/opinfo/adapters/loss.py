@@ -77,7 +77,7 @@ def _(input, target, weight=None, size_average=None, reduce=None, reduction="mea
 @on("nn.functional.binary_cross_entropy_with_logits")
 def _(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
     legacy(size_average, reduce)
-    return Call("binary_cross_entropy_with_logits", [input, target, weight, pos_weight], reduction=reduction)
+    return Call("binary_cross_entropy_with_logits", [input, target, weight, pos_weight], reduction=reduction, given="both")
 
 
 @on("nn.functional.gaussian_nll_loss")

@@ -119,7 +119,7 @@ def _(A):
 @on("linalg.qr")
 def _(A, mode="reduced"):
     need(mode != "r", "mode r")
-    return Call("qr", [A], mode=mode)
+    return Call("qr", [A], mode=mode, first="q")
 
 
 def of_eigh(y):

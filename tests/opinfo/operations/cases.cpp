@@ -34,13 +34,23 @@ constexpr std::pair<const char*, const char*> kNames[] = {
     {"a", "axes_a"},
     {"b", "axes_b"},
     {"size", "to"},
+    {"size", "shape"},
+    {"start", "first"},
+    {"end", "last"},
+    {"end", "stop"},
+    {"start_dim", "first"},
+    {"end_dim", "last"},
+    {"steps", "count"},
+    {"diagonal", "offset"},
+    {"pad", "widths"},
 };
 
 TV called(const OpCall& call, const Case& c, const char* number = nullptr) {
   json attributes = c.attributes;
   for (const auto& [theirs, ours] : kNames)
     if (c.attributes.contains(theirs)) attributes[ours] = c.attributes[theirs];
-  if (number) attributes = {{number, c.d("other")}};
+  if (number) attributes[number] = c.d("other");
+  if (c.has("dtype")) attributes["dtype"] = std::string(tg::name(c.dtype()));
   for (const char* const name : {"value", "alpha"})  // of tensors of bool, PyTorch's is one
     if (c.attributes.contains(name)) attributes[name] = c.d(name);
   TV operands = c.x;
@@ -70,23 +80,29 @@ void add_cases() {
       "nan_to_num sigmoid log_sigmoid relu relu6 silu softsign hardsigmoid hardswish mish selu softplus leaky_relu "
       "elu hardtanh prelu glu lgamma digamma erfc erfinv i0 i1 i0e i1e polygamma");
   add("add sub mul div pow maximum minimum fmod remainder floor_divide atan2 logaddexp logaddexp2 xlogy xlog1py "
-      "addcmul addcdiv clamp clamp_between lerp eq ne lt le gt ge logical_and logical_or logical_xor isclose "
+      "addcmul addcdiv div_rounded clamp clamp_between lerp eq ne lt le gt ge logical_and logical_or logical_xor "
+      "isclose "
       "allclose equal all any where masked_fill tril triu");
-  add("add sub mul div pow maximum minimum fmod remainder floor_divide eq ne lt le gt ge", "_s", "scalar");
+  add("add sub mul div pow maximum minimum fmod remainder floor_divide eq ne lt le gt ge div_rounded lerp", "_s",
+      "scalar");
   add("sub div", "_rs", "left");
   add("where", "_s", "right");
   add("where", "_rs", "left");
-  add("amax amin logsumexp count_nonzero var std norm cdist normalize pairwise_distance cosine_similarity sum_to "
+  add("sum mean prod cumsum cumprod softmax log_softmax amax amin logsumexp count_nonzero var std norm cdist normalize "
+      "pairwise_distance cosine_similarity sum_to "
       "logcumsumexp cummax cummin argmax argmin max min median sort argsort topk quantile nanquantile unique "
       "unique_consecutive bincount searchsorted bucketize isin segment_sum segment_mean segment_max segment_min");
-  add("cat stack split chunk unbind narrow flip repeat tile repeat_interleave expand unflatten movedim diagonal "
-      "diag_embed unfold reshape transpose permute squeeze unsqueeze contiguous nonzero masked_select select "
+  add("full arange linspace eye to pad meshgrid cat stack split chunk unbind narrow flip repeat tile repeat_interleave "
+      "expand unflatten flatten movedim diagonal diag diag_embed unfold reshape transpose permute squeeze unsqueeze "
+      "contiguous nonzero masked_select select "
       "index_select gather take_along_axis one_hot embedding scatter scatter_add index_add index_copy index_fill "
       "masked_scatter");
   add("matmul bmm mv dot outer kron linear einsum tensordot addmm baddbmm cross solve lstsq inverse det svdvals "
-      "pinv matrix_power triangular_solve instance_norm group_norm mse_loss l1_loss soft_margin_loss huber_loss "
+      "pinv matrix_power triangular_solve cholesky qr batch_norm instance_norm group_norm mse_loss l1_loss "
+      "soft_margin_loss huber_loss "
       "smooth_l1_loss kl_div binary_cross_entropy ctc_loss poisson_nll_loss hinge_embedding_loss "
-      "margin_ranking_loss cosine_embedding_loss triplet_margin_loss layer_norm rms_norm");
+      "margin_ranking_loss cosine_embedding_loss triplet_margin_loss cross_entropy nll_loss multi_margin_loss "
+      "linear_cross_entropy binary_cross_entropy_with_logits gaussian_nll_loss layer_norm rms_norm");
   add("conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d avg_pool3d "
       "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d interpolate grid_sample affine_grid unfold2d "
       "fold2d pixel_shuffle pixel_unshuffle channel_shuffle");

@@ -11,7 +11,4 @@ void add_elementwise() {
     return {tg::gelu(c.x[0], c.s("approximate", "none") == "tanh" ? tg::Gelu::tanh : tg::Gelu::erf)};
   };
   on["dropout"] = [](Case& c) -> TV { return {tg::dropout(c.x[0], c.d("p"), c.b("training", true))}; };
-  on["div_rounded"] = [](Case& c) -> TV { return {tg::div(c.x[0], c.x[1], rounding(c))}; };
-  on["div_rounded_s"] = [](Case& c) -> TV { return {tg::div(c.x[0], c.d("other"), rounding(c))}; };
-  on["lerp_s"] = [](Case& c) -> TV { return {tg::lerp(c.x[0], c.x[1], c.d("weight"))}; };
 }

@@ -7,9 +7,6 @@
 inline std::span<const Tensor> all_of(const Case& c, size_t from = 0) {
   return std::span<const Tensor>(c.x).subspan(from);
 }
-inline tg::Rounding rounding(const Case& c) {
-  return c.s("rounding") == "floor" ? tg::Rounding::floor : tg::Rounding::trunc;
-}
 
 // A function of one tensor; of two.
 inline void one(Calls& on, const char* name, Tensor (*f)(const Tensor&)) {

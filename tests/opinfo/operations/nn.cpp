@@ -3,9 +3,6 @@
 
 void add_nn() {
   Calls& on = calls();
-  on["batch_norm"] = [](Case& c) -> TV {
-    return {tg::batch_norm(c.x[0], c.x[1], c.x[2], c.at(3), c.at(4), c.d("eps", 1e-5))};
-  };
   on["batch_norm_training"] = [](Case& c) -> TV {
     return {tg::batch_norm_training(c.x[0], c.at(1), c.at(2), c.d("eps", 1e-5)).y};
   };

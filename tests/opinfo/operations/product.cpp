@@ -3,16 +3,11 @@
 
 void add_product() {
   Calls& on = calls();
-  on["cholesky"] = [](Case& c) -> TV { return {tg::cholesky(c.x[0], c.b("upper"))}; };
   on["slogdet"] = [](Case& c) -> TV {
     const tg::SignLogDet r = tg::slogdet(c.x[0]);
     return {r.sign, r.logabsdet};
   };
   on["logdet"] = [](Case& c) -> TV { return {tg::slogdet(c.x[0]).logabsdet}; };
-  on["qr"] = [](Case& c) -> TV {
-    const tg::Qr r = tg::qr(c.x[0], c.s("mode", "reduced") == "complete" ? tg::QrMode::complete : tg::QrMode::reduced);
-    return {r.q, r.r};
-  };
   on["eigvalsh"] = [](Case& c) -> TV { return {tg::eigvalsh(c.b("upper") ? c.x[0].t() : c.x[0])}; };
   on["eigh"] = [](Case& c) -> TV {
     const tg::Eigh r = tg::eigh(c.b("upper") ? c.x[0].t() : c.x[0]);

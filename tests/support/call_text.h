@@ -1,7 +1,8 @@
 // Calls of operations as lines of text, which tables of calls in files have: "gather(float32 [2, 3], [[0, 5]], axis:
 // 1)". The name and the arguments are those of checks/cases. Tensors are zeros of a type and shape, "int64 [2, 3]", or
-// numbers, "[[0, 5]]" or "[0, 5] as uint8", or "none"; then come attributes in JSON, "axis: 1". inf and nan are numbers.
-// Functions of the distributions of distribution_makers(): "Normal(loc: 0.0, scale: [1.0, 2.0]).log_prob(0.5)".
+// numbers, "[[0, 5]]" or "[0, 5] as uint8", or "none"; then come attributes in JSON, "axis: 1". inf and nan are
+// numbers. Functions of the distributions of distribution_makers(): "Normal(loc: 0.0, scale:
+// [1.0, 2.0]).log_prob(0.5)".
 #pragma once
 
 #include <tapegrad/autograd/tensor.h>

@@ -72,7 +72,7 @@ std::vector<T> drawn_numbers(int64_t n, std::mt19937& draw) {
   return values;
 }
 
-// A product against a loop, bit by bit, whoever computes it with any number of threads. Nothing else of C is written,
+// A product against a loop, bit by bit, by every engine and any number of threads. Nothing else of C is written,
 // and every tile is reported once. Of a large product, some elements are compared with the loop.
 template <class T>
 void check_gemm(const Case& s) {

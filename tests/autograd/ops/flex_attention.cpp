@@ -26,8 +26,6 @@ std::vector<Tensor> flex_qkv(int64_t batch, int64_t heads, int64_t t, DType dtyp
           normal_of({batch, heads, t, 6}, 3, dtype)};
 }
 
-const auto kFlexCausal = [](auto, auto, auto q, auto k) { return q >= k; };
-
 TEST(FlexAttention, OfPackedDocumentsIsThatOfEachAlone) {
   const std::vector<int64_t> lengths{70, 1, 130, 99};
   const auto x = flex_qkv(1, 2, 300);

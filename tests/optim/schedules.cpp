@@ -8,7 +8,7 @@ using tests::error_of;
 
 // The rates of these steps.
 void expect_at(const optim::Schedule& schedule, const std::vector<std::pair<int64_t, double>>& rates) {
-  for (const auto& [step, rate] : rates) EXPECT_NEAR(schedule(step), rate, 1e-14 * rate) << "step " << step;
+  for (const auto& [step, rate] : rates) EXPECT_NEAR(schedule(step), rate, 1e-15 * rate) << "step " << step;
 }
 
 TEST(Schedules, Values) {

@@ -101,7 +101,7 @@ TEST(CommandNext, ARunEndsWithItsFingerprintAndThreeCommands) {
   const std::string report = slurp(folder / "out/first/report.html");
   for (const char* const call : {"test copy", "attention copy", "explain copy"})  // of the report, too
     EXPECT_TRUE(Pattern(std::string("<code>[^<]*tapegrad ") + call + "</code>").found(report)) << call;
-  const Ran gpt = train_small_gpt(folder, "gpt", {"--max-steps", "2"});
+  const Ran gpt = successful(run_command(small_gpt_run(folder, "gpt", {"--max-steps", "2"}), folder));
   const Ran text = successful(run_command({"train", "classify", "--max-steps", "2", "--out", "a b"}, folder));
   EXPECT_TRUE(next_in(gpt.out).empty());  // standard output has results only
   EXPECT_EQ(next_in(text.out).at(1), "tapegrad plot 'a b'");

@@ -21,7 +21,7 @@ namespace {
 double tolerance(double expected, bool single) {
   const double size = std::abs(expected);
   if (size == 0) return single ? 1e-5 : 1e-11;
-  return single ? 1.3e-6 * size + 1e-5 * std::min(1.0, size) : 1e-13 * size;
+  return single ? 1.3e-6 * size + 1e-5 * std::min(1.0, size) : 1e-14 * size;
 }
 
 // The elements that differ; nothing if none does. NaN equals NaN.

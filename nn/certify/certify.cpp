@@ -3,7 +3,7 @@
 #include <tapegrad/autograd/internal/op_path.h>
 #include <tapegrad/nn/certify.h>
 #include <tapegrad/nn/certify/detail/context.h>
-#include <tapegrad/nn/detail/keep_generator.h>
+#include <tapegrad/nn/module/internal/keep_generator.h>
 
 #include <chrono>
 #include <set>

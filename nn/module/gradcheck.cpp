@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/detail/keep_generator.h>
 #include <tapegrad/nn/gradcheck.h>
+#include <tapegrad/nn/module/internal/keep_generator.h>
 
 namespace tapegrad::nn::detail {
 

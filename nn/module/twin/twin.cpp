@@ -4,7 +4,7 @@
 #include <tapegrad/autograd/io/safetensors.h>
 #include <tapegrad/autograd/ops.h>
 #include <tapegrad/autograd/random.h>
-#include <tapegrad/nn/detail/keep_generator.h>
+#include <tapegrad/nn/module/internal/keep_generator.h>
 #include <tapegrad/nn/twin.h>
 
 #include <algorithm>

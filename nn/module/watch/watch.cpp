@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <tapegrad/autograd/internal/tape_modules.h>
 #include <tapegrad/autograd/internal/tape_watch.h>
-#include <tapegrad/nn/detail/keep_generator.h>
+#include <tapegrad/nn/module/internal/keep_generator.h>
 #include <tapegrad/nn/watch.h>
 
 #include <algorithm>

@@ -207,5 +207,11 @@ TEST(Positions, Errors) {
                         fmt::join(nn::relative_position_names(), ", ")));
 }
 
+TEST(Positions, EachIsARowOfThePageAboutModels) {
+  const std::string page = slurp(std::string(kSourceDir) + "/docs/models.md");
+  for (const std::string_view name : nn::position_names())
+    EXPECT_NE(page.find(fmt::format("\n| `{}`", name)), std::string::npos) << name;
+}
+
 }  // namespace
 }  // namespace tapegrad::tests

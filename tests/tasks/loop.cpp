@@ -241,7 +241,12 @@ TEST(Loop, AStepThatFailedEndsTheTrainingUntilACheckpointIsRestored) {
 struct WithNorm {
   nn::Linear linear{2, 3};
   nn::BatchNorm1d norm{3};
+  bool training = true;
   Tensor operator()(const Tensor& x) const { return norm(linear(x)); }
+  void visit(auto&& field) {
+    field("linear", linear);
+    field("norm", norm);
+  }
 };
 
 TEST(Loop, AnEvaluationThatFailsLeavesTheModelInTraining) {
@@ -251,6 +256,7 @@ TEST(Loop, AnEvaluationThatFailsLeavesTheModelInTraining) {
   const Loop loop(model, sgd, loader, [](const auto&) { return BatchLoss{}; },
                   {.evaluate = []() -> Evaluation { fail("test", "no evaluation"); }, .evaluate_every = 1});
   EXPECT_EQ(error_of([&] { loop.evaluate(); }), "[test] no evaluation");
+  EXPECT_TRUE(model.training);
   EXPECT_TRUE(model.norm.training);
 }
 

@@ -3,6 +3,7 @@
 #include <tapegrad/tests/support/no_threads.h>
 #include <tapegrad/tests/support/sanitized.h>
 #include <tapegrad/tests/support/testing.h>
+#include <tapegrad/train.h>
 
 #include <chrono>
 

@@ -32,7 +32,7 @@ Batch CopyTask::read_text(std::string_view text) const {
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     require(error == std::errc() && stop == word.data() + word.size() && id > 0 && id < vocab_size_, "--text",
             fmt::format("expected tokens from 1 to {}, such as \"1 2 3\", got \"{}\"", vocab_size_ - 1,
-                        data::valid_utf8(std::string(text))));
+                        data::valid_utf8(text)));
     ids.push_back(id);
   }
   const auto count = static_cast<int64_t>(ids.size());

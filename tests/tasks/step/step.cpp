@@ -155,7 +155,8 @@ TEST(ExplainStep, ThePageComputesTheSame) {
   }
 }
 
-// The steps of models of a program's own, in float32 or float64: a page of any nn::watch.
+// The steps of models of a program's own, in float32 or float64: a page of any nn::watch. Skipped without a JavaScript
+// engine, as the test above.
 TEST(ExplainStep, OwnModels) {
   if (!has_program("node")) GTEST_SKIP() << "there is no node (Debian: nodejs)";
   manual_seed(1);
